@@ -1,0 +1,89 @@
+//! From a seed to a case descriptor.
+
+use gpuemu_common::rng::case_seed;
+use gpuemu_common::{DType, Stream};
+
+use super::shapes::draw_case_sizes;
+use super::{CaseDescriptor, GENERATOR_VERSION, Layout, Strategy};
+use crate::schema::{Parameters, Schema};
+
+/// What cases are drawn from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sampler {
+    /// Dtypes; the schema's if empty.
+    pub dtypes: Vec<DType>,
+    /// Layouts of inputs.
+    pub layouts: Vec<Layout>,
+    /// Value strategy.
+    pub strategy: Strategy,
+    /// Elements, and work beyond them, that a case may take.
+    pub budget: usize,
+    /// Parameters that are fixed.
+    pub parameters: Parameters,
+}
+
+impl Default for Sampler {
+    fn default() -> Self {
+        Self {
+            dtypes: Vec::new(),
+            layouts: Layout::ALL.to_vec(),
+            strategy: Strategy::Adversarial,
+            budget: 16_384,
+            parameters: Parameters::default(),
+        }
+    }
+}
+
+impl Sampler {
+    /// The descriptor of case `index` of a run.
+    pub fn case(&self, schema: &Schema, fingerprint: &str, base_seed: u64, index: u64) -> CaseDescriptor {
+        self.describe(schema, fingerprint, case_seed(base_seed, index))
+    }
+
+    /// The descriptor that a case seed stands for. `fingerprint` is the schema's, computed once.
+    pub fn describe(&self, schema: &Schema, fingerprint: &str, seed: u64) -> CaseDescriptor {
+        let dtypes = if self.dtypes.is_empty() { &schema.dtypes } else { &self.dtypes };
+        let dtype = Stream::new(seed, "dtype").pick(dtypes).copied().unwrap_or(DType::F32);
+        let sizes = draw_case_sizes(&mut Stream::new(seed, "shape"), schema, self.budget);
+        CaseDescriptor {
+            generator: GENERATOR_VERSION,
+            op: schema.name.clone(),
+            schema: fingerprint.to_string(),
+            seed,
+            dtype,
+            sizes,
+            layouts: self.layouts(schema, seed),
+            strategy: self.strategy.resolve(seed),
+            parameters: self.parameters(schema, seed),
+            present: optional_tensors(schema, seed),
+        }
+    }
+
+    fn layouts(&self, schema: &Schema, seed: u64) -> Vec<(String, Layout)> {
+        let mut stream = Stream::new(seed, "layout");
+        let mut layouts = Vec::new();
+        // Half of the cases stay contiguous altogether, as most calls of a kernel are.
+        let unusual = stream.chance(1, 2);
+        for input in schema.inputs.iter().filter(|input| input.is_real()) {
+            let layout = stream.pick(&self.layouts).copied().unwrap_or(Layout::Contiguous);
+            layouts.push((input.name.clone(), if unusual { layout } else { Layout::Contiguous }));
+        }
+        layouts
+    }
+
+    fn parameters(&self, schema: &Schema, seed: u64) -> Parameters {
+        let mut stream = Stream::new(seed, "parameters");
+        let mut parameters = Parameters::default();
+        for spec in &schema.parameters {
+            let drawn = stream.pick(&spec.choices).copied().unwrap_or(spec.default);
+            parameters.set(&spec.name, self.parameters.get(&spec.name).unwrap_or(drawn));
+        }
+        parameters
+    }
+}
+
+fn optional_tensors(schema: &Schema, seed: u64) -> Vec<String> {
+    let mut stream = Stream::new(seed, "optional");
+    let optional = schema.inputs.iter().chain(&schema.outputs).filter(|tensor| tensor.optional);
+    optional.filter(|_| stream.chance(1, 2)).map(|tensor| tensor.name.clone()).collect()
+}

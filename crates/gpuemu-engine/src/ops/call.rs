@@ -1,0 +1,177 @@
+//! What a reference sees of a case.
+
+use thiserror::Error;
+
+use gpuemu_common::DType;
+
+use super::expectation::Expectation;
+use crate::case::Case;
+use crate::schema::{Domain, Parameters, Precision, Schema, Sizes, Units};
+
+/// Why an op could not say what to expect.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum OpError {
+    /// An input that the op needs is not there.
+    #[error("input '{0}' is missing")]
+    MissingInput(String),
+    /// A dim that the op needs has no size.
+    #[error("dim '{0}' has no size")]
+    MissingSize(String),
+    /// A parameter that the op needs is not there, or not of its type.
+    #[error("parameter '{0}' is missing or not of its type")]
+    MissingParameter(String),
+    /// An input has a value that its domain forbids.
+    #[error("input '{input}' has {value} at flat index {index}, outside of {domain}")]
+    Domain {
+        /// The input.
+        input: String,
+        /// Row-major index of the element.
+        index: usize,
+        /// Its value.
+        value: f64,
+        /// What is allowed.
+        domain: String,
+    },
+    /// The bound would say nothing.
+    #[error(
+        "no bound: summing {terms} terms with unit roundoff {unit_roundoff:e} may lose more than a tenth of the result; declare the order of summation or accumulate in a wider dtype"
+    )]
+    BoundRefused {
+        /// Terms summed.
+        terms: usize,
+        /// Unit roundoff of the accumulator.
+        unit_roundoff: f64,
+    },
+}
+
+/// A case as a reference sees it: inputs as row-major `f64`, sizes, parameters, precision.
+pub struct Call<'a> {
+    schema: &'a Schema,
+    sizes: &'a Sizes,
+    parameters: &'a Parameters,
+    inputs: Vec<Option<Vec<f64>>>,
+    present: &'a [String],
+    /// The precision class of the kernel.
+    pub precision: &'a Precision,
+    /// Its constants.
+    pub units: Units,
+    /// Dtype of the case.
+    pub dtype: DType,
+}
+
+impl<'a> Call<'a> {
+    /// Decodes a case's inputs and checks them against their domains.
+    pub fn new(schema: &'a Schema, case: &'a Case, precision: &'a Precision) -> Result<Self, OpError> {
+        let descriptor = &case.descriptor;
+        let mut inputs = Vec::with_capacity(case.inputs.len());
+        for (spec, tensor) in schema.inputs.iter().zip(&case.inputs) {
+            let values = tensor.as_ref().map(|tensor| tensor.to_f64());
+            if let Some(values) = &values {
+                check_domain(&spec.name, &spec.domain, &descriptor.sizes, values)?;
+            }
+            inputs.push(values);
+        }
+        Ok(Self {
+            schema,
+            sizes: &descriptor.sizes,
+            parameters: &descriptor.parameters,
+            inputs,
+            present: &descriptor.present,
+            precision,
+            units: precision.units(descriptor.dtype),
+            dtype: descriptor.dtype,
+        })
+    }
+
+    /// An input's values.
+    pub fn input(&self, name: &str) -> Result<&[f64], OpError> {
+        self.optional(name).ok_or_else(|| OpError::MissingInput(name.to_string()))
+    }
+
+    /// An optional input's values.
+    pub fn optional(&self, name: &str) -> Option<&[f64]> {
+        let index = self.schema.inputs.iter().position(|spec| spec.name == name)?;
+        self.inputs.get(index)?.as_deref()
+    }
+
+    /// Whether an optional output is asked for.
+    pub fn wants(&self, output: &str) -> bool {
+        self.present.iter().any(|name| name == output)
+    }
+
+    /// The size of a dim.
+    pub fn size(&self, name: &str) -> Result<usize, OpError> {
+        self.sizes.get(name).ok_or_else(|| OpError::MissingSize(name.to_string()))
+    }
+
+    /// The product of the leading dims of `...`.
+    pub fn batch_count(&self) -> usize {
+        self.sizes.batch_count()
+    }
+
+    /// A parameter that is a number.
+    pub fn float(&self, name: &str) -> Result<f64, OpError> {
+        self.parameters.float(name).ok_or_else(|| OpError::MissingParameter(name.to_string()))
+    }
+
+    /// A parameter that is a whole number.
+    pub fn int(&self, name: &str) -> Result<i64, OpError> {
+        self.parameters.int(name).ok_or_else(|| OpError::MissingParameter(name.to_string()))
+    }
+
+    /// A parameter that is a flag.
+    pub fn flag(&self, name: &str) -> bool {
+        self.parameters.flag(name)
+    }
+
+    /// F: the error of summing `terms` addends in the declared order, in units of u.
+    pub fn summation(&self, terms: usize) -> Result<f64, OpError> {
+        let refused = OpError::BoundRefused { terms, unit_roundoff: self.units.u };
+        self.precision.summation(terms, &self.units).ok_or(refused)
+    }
+
+    /// The expectation of an elementwise op: `formula` gives y and δ (in full, not in u).
+    pub fn elementwise(&self, input: &str, formula: impl Fn(f64) -> (f64, f64)) -> Result<Vec<Expectation>, OpError> {
+        let values = self.input(input)?;
+        let mut expectation = Expectation::with_capacity(values.len());
+        for x in values {
+            let (value, delta) = formula(*x);
+            expectation.push(value, delta);
+        }
+        Ok(vec![expectation])
+    }
+}
+
+/// Whether every value is a whole number small enough to be exact in every float format here.
+pub(super) fn all_integers(values: &[f64]) -> bool {
+    values.iter().all(|value| value.abs() <= 2048.0 && value.trunc() == *value)
+}
+
+fn check_domain(input: &str, domain: &Domain, sizes: &Sizes, values: &[f64]) -> Result<(), OpError> {
+    let describe;
+    let allowed: Box<dyn Fn(f64) -> bool> = match domain {
+        Domain::Real => return Ok(()),
+        Domain::Positive => {
+            describe = "the positive numbers".to_string();
+            Box::new(|value| value > 0.0)
+        }
+        Domain::NonNegative => {
+            describe = "the numbers from 0".to_string();
+            Box::new(|value| value >= 0.0 || value.is_nan())
+        }
+        Domain::Probability => {
+            describe = "0 to 1".to_string();
+            Box::new(|value| (0.0..=1.0).contains(&value))
+        }
+        Domain::Range { low, high } => {
+            let missing = || OpError::MissingSize(format!("{low}..{high}"));
+            let (first, end) = (low.evaluate(sizes).ok_or_else(missing)?, high.evaluate(sizes).ok_or_else(missing)?);
+            describe = format!("{low}..{high} ({first}..{end})");
+            Box::new(move |value| value >= first as f64 && value < end as f64)
+        }
+    };
+    match values.iter().position(|value| !allowed(*value)) {
+        None => Ok(()),
+        Some(index) => Err(OpError::Domain { input: input.to_string(), index, value: values[index], domain: describe }),
+    }
+}

@@ -1,0 +1,73 @@
+//! What an output must be: values, bounds, and the few elements that are excused by name.
+
+/// Why an element is not judged by its bound alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ExcuseKind {
+    /// No statement is possible; counted apart, never as a pass.
+    Undetermined,
+    /// A named intermediate overflows: the bound or the image of that overflow is accepted.
+    Overflow {
+        /// Whether NaN is an image of it.
+        nan: bool,
+        /// Whether an infinity is an image of it.
+        infinite: bool,
+        /// A finite image of it, such as 0.
+        value: Option<f64>,
+    },
+}
+
+/// An element that is excused.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Excuse {
+    /// Row-major index.
+    pub index: usize,
+    /// In which way.
+    pub kind: ExcuseKind,
+    /// The intermediate or the reason, by name.
+    pub reason: &'static str,
+}
+
+/// One output: values y and bounds δ in row-major order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Expectation {
+    /// y, never rounded to the output dtype.
+    pub values: Vec<f64>,
+    /// δ: how far from y a correct kernel may be before its final rounding.
+    pub delta: Vec<f64>,
+    /// Excused elements, in ascending order of index.
+    pub excuses: Vec<Excuse>,
+}
+
+impl Expectation {
+    /// An empty one with room.
+    pub fn with_capacity(count: usize) -> Self {
+        Self { values: Vec::with_capacity(count), delta: Vec::with_capacity(count), excuses: Vec::new() }
+    }
+
+    /// Adds an element. Where y is not finite the class rules decide and δ plays no part.
+    #[inline]
+    pub fn push(&mut self, value: f64, delta: f64) {
+        self.values.push(value);
+        self.delta.push(if value.is_finite() { delta } else { 0.0 });
+    }
+
+    /// Adds an element about which nothing can be said.
+    pub fn push_undetermined(&mut self, value: f64, reason: &'static str) {
+        self.excuses.push(Excuse { index: self.values.len(), kind: ExcuseKind::Undetermined, reason });
+        self.push(value, f64::INFINITY);
+    }
+
+    /// Adds an element of which a named intermediate overflows.
+    pub fn push_overflow(&mut self, value: f64, delta: f64, kind: ExcuseKind, reason: &'static str) {
+        self.excuses.push(Excuse { index: self.values.len(), kind, reason });
+        self.push(value, delta);
+    }
+
+    /// The share of an overflow's threshold at which it counts: partial sums round upwards too.
+    pub const OVERFLOW_SHARE: f64 = 0.99;
+}
+
+/// Whether a named intermediate overflows the accumulator.
+pub(super) fn overflows(intermediate: f64, max: f64) -> bool {
+    intermediate > Expectation::OVERFLOW_SHARE * max
+}

@@ -1,0 +1,78 @@
+//! matmul of two matrices.
+
+use multiversion::multiversion;
+
+use super::call::all_integers;
+use super::expectation::overflows;
+use super::sum::SUM_OVERFLOW;
+use super::{Call, Expectation, Op, OpError};
+use crate::case::Strategy;
+use crate::schema::{Property, Schema};
+
+/// matmul.
+pub struct Matmul(Schema);
+
+impl Matmul {
+    pub(super) fn new() -> Self {
+        Self(
+            Schema::builtin("matmul", "a[M,K] b[K,N] -> out[M,N]")
+                .alias(&["gemm", "mm"])
+                .reduces(&["K"])
+                .describe("Matrix product.", "out[i,j] = sum_k a[i,k]*b[k,j]")
+                .holds(&[
+                    Property::Linear { input: "a" },
+                    Property::Linear { input: "b" },
+                    Property::Homogeneous { input: "a", degree: 1 },
+                    Property::Homogeneous { input: "b", degree: 1 },
+                ])
+                .amplified_by(&[Strategy::Integers, Strategy::Regular])
+                .usual_bugs(&["accumulator overwritten", "K tail not masked", "accumulation in a narrow dtype"]),
+        )
+    }
+}
+
+impl Op for Matmul {
+    fn schema(&self) -> &Schema {
+        &self.0
+    }
+
+    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+        let (a, b) = (call.input("a")?, call.input("b")?);
+        let (rows, inner, columns) = (call.size("M")?, call.size("K")?, call.size("N")?);
+        let units = call.units;
+        let mut product = vec![0.0; rows * columns];
+        let mut magnitude = vec![0.0; rows * columns];
+        products(a, b, inner, columns, &mut product, &mut magnitude);
+        let exact = all_integers(a) && all_integers(b);
+        let error = units.u * call.summation(inner.max(1))? + units.input * (2.0 + units.input);
+        let underflow = inner as f64 * (units.eta + units.flush);
+        let mut expectation = Expectation::with_capacity(product.len());
+        for (y, magnitude) in product.iter().zip(&magnitude) {
+            let delta = if exact && *magnitude <= units.exact { 0.0 } else { error * magnitude + underflow };
+            if overflows(*magnitude, units.max) && y.is_finite() {
+                expectation.push_overflow(*y, delta, SUM_OVERFLOW, "|A||B|");
+            } else {
+                expectation.push(*y, delta);
+            }
+        }
+        Ok(vec![expectation])
+    }
+}
+
+/// A·B and |A|·|B|, row by row.
+#[multiversion(targets("x86_64+avx512f+avx512vl+avx2+fma", "x86_64+avx2+fma", "aarch64+neon"))]
+pub(super) fn products(a: &[f64], b: &[f64], inner: usize, columns: usize, product: &mut [f64], magnitude: &mut [f64]) {
+    if inner == 0 || columns == 0 {
+        return;
+    }
+    let outputs = product.chunks_exact_mut(columns).zip(magnitude.chunks_exact_mut(columns));
+    for (left, (product, magnitude)) in a.chunks_exact(inner).zip(outputs) {
+        for (x, right) in left.iter().zip(b.chunks_exact(columns)) {
+            let absolute = x.abs();
+            for ((product, magnitude), y) in product.iter_mut().zip(magnitude.iter_mut()).zip(right) {
+                *product += x * y;
+                *magnitude += absolute * y.abs();
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The built-in ops: one file each, with schema, fp64 reference and condition side by side.
+//!
+//! To add one, write a file with a unit struct that implements [`Op`], and name it in
+//! [`builtin`]. The reference gets inputs as row-major `f64` slices, already rounded to the
+//! case's dtype, and returns for each element its value y and δ: how far a correct kernel of
+//! the declared precision class may stray from y before it rounds to the output dtype.
+
+mod attention;
+mod call;
+mod cross_entropy;
+mod cumsum;
+mod elu;
+mod expectation;
+mod gelu;
+mod l2norm;
+mod layernorm;
+mod leaky_relu;
+mod log_softmax;
+mod matmul;
+mod max;
+mod mean;
+mod relu;
+mod rmsnorm;
+mod rope;
+mod sigmoid;
+mod silu;
+mod softmax;
+mod sum;
+mod swiglu;
+mod tanh;
+
+use std::sync::{Arc, LazyLock};
+
+pub use call::{Call, OpError};
+pub use expectation::{Excuse, ExcuseKind, Expectation};
+
+use crate::schema::Schema;
+
+/// An op that gpuemu can judge.
+pub trait Op: Send + Sync {
+    /// What the op is.
+    fn schema(&self) -> &Schema;
+
+    /// What each output must be, and how far from it a correct kernel may be.
+    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError>;
+}
+
+static BUILTIN: LazyLock<Vec<Arc<dyn Op>>> = LazyLock::new(|| {
+    vec![
+        Arc::new(attention::Attention::new()),
+        Arc::new(cross_entropy::CrossEntropy::new()),
+        Arc::new(cumsum::Cumsum::new()),
+        Arc::new(elu::Elu::new()),
+        Arc::new(gelu::Gelu::new()),
+        Arc::new(gelu::GeluTanh::new()),
+        Arc::new(l2norm::L2Norm::new()),
+        Arc::new(layernorm::LayerNorm::new()),
+        Arc::new(leaky_relu::LeakyRelu::new()),
+        Arc::new(log_softmax::LogSoftmax::new()),
+        Arc::new(matmul::Matmul::new()),
+        Arc::new(max::Max::new()),
+        Arc::new(mean::Mean::new()),
+        Arc::new(relu::Relu::new()),
+        Arc::new(rmsnorm::RmsNorm::new()),
+        Arc::new(rope::Rope::new()),
+        Arc::new(sigmoid::Sigmoid::new()),
+        Arc::new(silu::Silu::new()),
+        Arc::new(softmax::Softmax::new()),
+        Arc::new(sum::Sum::new()),
+        Arc::new(swiglu::Swiglu::new()),
+        Arc::new(tanh::Tanh::new()),
+    ]
+});
+
+/// Every built-in op, by name.
+pub fn builtin() -> &'static [Arc<dyn Op>] {
+    &BUILTIN
+}
+
+/// The built-in op of a name or alias.
+pub fn find(name: &str) -> Option<Arc<dyn Op>> {
+    let known = |op: &&Arc<dyn Op>| op.schema().name == name || op.schema().aliases.iter().any(|alias| alias == name);
+    builtin().iter().find(known).cloned()
+}
+
+/// The built-in name closest to a misspelt one.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    let names = builtin().iter().map(|op| op.schema().name.as_str());
+    let closest = names.map(|known| (edit_distance(name, known), known)).min()?;
+    (closest.0 <= 1 + name.len() / 3).then_some(closest.1)
+}
+
+fn edit_distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (index, from) in left.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for (column, to) in right.iter().enumerate() {
+            let replaced = diagonal + usize::from(from != *to);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[right.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_builtin_signature_parses() {
+        assert!(builtin().len() >= 22);
+        for op in builtin() {
+            let schema = op.schema();
+            assert!(!schema.summary.is_empty() && !schema.formula.is_empty(), "{}", schema.name);
+            assert!(Schema::from_signature(&schema.name, &schema.signature).is_ok());
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_sorted() {
+        let names: Vec<&str> = builtin().iter().map(|op| op.schema().name.as_str()).collect();
+        let mut sorted = names.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(names, sorted);
+    }
+
+    #[test]
+    fn aliases_and_misspellings_are_found() {
+        assert_eq!(find("flash_attention").map(|op| op.schema().name.clone()), Some("attention".to_string()));
+        assert_eq!(nearest("sofmax"), Some("softmax"));
+        assert_eq!(nearest("something_else_entirely"), None);
+    }
+}

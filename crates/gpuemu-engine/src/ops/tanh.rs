@@ -1,0 +1,41 @@
+//! tanh.
+
+use super::{Call, Expectation, Op, OpError};
+use crate::case::Strategy;
+use crate::schema::{Property, Schema, Units};
+
+/// tanh.
+pub struct Tanh(Schema);
+
+impl Tanh {
+    pub(super) fn new() -> Self {
+        Self(
+            Schema::builtin("tanh", "input[...] -> out[...]")
+                .describe("Hyperbolic tangent; admits kernels that compute 2*sigmoid(2x) - 1.", "tanh(x)")
+                .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
+                .amplified_by(&[Strategy::Regular])
+                .usual_bugs(&["factor in the argument", "(e-1)/(e+1) that overflows to NaN"]),
+        )
+    }
+}
+
+impl Op for Tanh {
+    fn schema(&self) -> &Schema {
+        &self.0
+    }
+
+    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+        let units = call.units;
+        call.elementwise("input", |x| {
+            let y = libm::tanh(x);
+            (y, units.u * tanh_condition(x, y, &units) + units.tiny)
+        })
+    }
+}
+
+/// δtanh/u, without the underflow term.
+pub(super) fn tanh_condition(x: f64, y: f64, units: &Units) -> f64 {
+    let slope = 1.0 - y * y;
+    let spread = if slope == 0.0 { 0.0 } else { 0.5 * slope * (units.exp + 4.0 * x.abs()) };
+    (units.division + 2.0) * (1.0 + y.abs()) + 1.0 + spread + units.fast_tanh * y.abs() / units.u
+}

@@ -1,0 +1,77 @@
+//! Memory discipline: what a run left behind in buffers that belong to the engine.
+
+use super::judge::Prepared;
+use crate::runner::Invocation;
+use crate::verdict::{BugClass, Check, Finding};
+
+/// What outputs hold before the first run: NaN in every float format.
+pub const FIRST_POISON: u8 = 0xff;
+
+/// What outputs hold before the second run: other bits, so that what was never written differs.
+pub const SECOND_POISON: u8 = 0xab;
+
+/// Guard bands of every buffer, and the bytes of every input.
+pub fn check_buffers(prepared: &Prepared<'_>, invocation: &Invocation<'_>, findings: &mut Vec<Finding>) {
+    let schema = prepared.subject.schema();
+    for (index, spec) in schema.inputs.iter().enumerate() {
+        let (Some(buffer), Some(tensor)) = (&invocation.inputs[index], &prepared.case.inputs[index]) else { continue };
+        let overwritten_by_design = schema.outputs.iter().any(|output| output.name == spec.name);
+        let original = prepared.pristine(tensor);
+        if !overwritten_by_design && buffer.data() != original.storage().as_bytes() {
+            let pairs = buffer.data().iter().zip(original.storage().as_bytes());
+            let size = tensor.dtype().size();
+            let changed = pairs.enumerate().filter(|(_, (now, before))| now != before).map(|(at, _)| at / size);
+            let mut elements: Vec<usize> = changed.collect();
+            elements.dedup();
+            findings.push(Finding {
+                check: Check::InputModified,
+                tensor: spec.name.clone(),
+                mismatched: elements.len(),
+                elements: tensor.len(),
+                worst: None,
+                bug_class: BugClass::InputOverwritten,
+                explanation: format!(
+                    "the kernel wrote over its input '{}' ({} elements, the first at storage element {})",
+                    spec.name,
+                    elements.len(),
+                    elements.first().copied().unwrap_or(0)
+                ),
+            });
+        }
+        if let Some(damage) = buffer.guard_damage() {
+            findings.push(out_of_bounds(&spec.name, tensor.len(), tensor.dtype().size(), damage));
+        }
+    }
+    for (spec, buffer) in prepared.outputs().zip(&invocation.outputs) {
+        if let Some(damage) = buffer.guard_damage() {
+            let elements = buffer.shape().iter().product();
+            findings.push(out_of_bounds(&spec.name, elements, buffer.dtype().size(), damage));
+        }
+    }
+}
+
+fn out_of_bounds(tensor: &str, elements: usize, size: usize, damage: crate::runner::GuardDamage) -> Finding {
+    let side = if damage.after { "after the end" } else { "before the start" };
+    Finding {
+        check: Check::OutOfBounds,
+        tensor: tensor.to_string(),
+        mismatched: damage.bytes.div_ceil(size),
+        elements,
+        worst: None,
+        bug_class: BugClass::OutOfBounds,
+        explanation: format!(
+            "the kernel wrote {} bytes outside of '{tensor}', the nearest {} bytes {side}",
+            damage.bytes, damage.distance
+        ),
+    }
+}
+
+/// Elements that hold the first poison after the first run and the second after the second.
+pub fn never_written(first: &[u8], second: &[u8], size: usize) -> Vec<usize> {
+    let pairs = first.chunks_exact(size).zip(second.chunks_exact(size)).enumerate();
+    let poisoned = |bytes: &[u8], poison: u8| bytes.iter().all(|byte| *byte == poison);
+    pairs
+        .filter(|(_, (first, second))| poisoned(first, FIRST_POISON) && poisoned(second, SECOND_POISON))
+        .map(|(index, _)| index)
+        .collect()
+}

@@ -1,0 +1,16 @@
+//! Decides whether a kernel is wrong.
+
+pub mod bias;
+pub mod calibrate;
+pub mod cell;
+pub mod compare;
+pub mod decoy;
+pub mod judge;
+pub mod memory;
+pub mod metamorphic;
+pub mod naive;
+pub mod structure;
+pub mod tolerance;
+
+pub use judge::{Subject, judge};
+pub use tolerance::Tolerance;

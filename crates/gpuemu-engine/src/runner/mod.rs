@@ -1,0 +1,109 @@
+//! A runner turns a case's inputs into outputs: a client's callable, a script, the PTX machine, or
+//! a stand-in written in Rust. The engine allocates every buffer; errors and crashes are verdicts.
+
+pub mod buffer;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::Serialize;
+use thiserror::Error;
+
+use gpuemu_common::{DType, Tensor};
+
+pub use buffer::{Buffer, GuardDamage};
+
+use crate::schema::{Parameters, Schema, Sizes};
+
+/// What kind of thing produced an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunnerKind {
+    /// The user's own code, in the client's process.
+    Callable,
+    /// A script or module run by the daemon.
+    Script,
+    /// The compiled kernel in gpuemu's PTX machine.
+    PtxMachine,
+    /// A model of a kernel written in Rust.
+    StandIn,
+}
+
+/// What a runner is and what it can be checked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunnerDescription {
+    /// Its name, for reports.
+    pub name: String,
+    /// Its kind.
+    pub kind: RunnerKind,
+    /// Whether it reads inputs by their strides; otherwise it gets contiguous copies.
+    pub layouts: bool,
+    /// Whether it writes into the engine's buffers, so that poison and guard bands mean something.
+    pub writes_into_buffers: bool,
+}
+
+/// Why a runner gave no output. Each of these is a verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RunnerError {
+    /// It touched memory outside of its buffers.
+    #[error("illegal address: {0}")]
+    IllegalAddress(String),
+    /// It raised an error of its own.
+    #[error("{0}")]
+    Raised(String),
+    /// It died.
+    #[error("crashed: {0}")]
+    Crashed(String),
+    /// It did not finish in time.
+    #[error("did not finish within {0} s")]
+    TimedOut(u64),
+}
+
+/// One call of a kernel, with buffers that belong to the engine.
+#[derive(Debug)]
+pub struct Invocation<'a> {
+    /// The op's schema.
+    pub schema: &'a Schema,
+    /// Sizes of dims.
+    pub sizes: &'a Sizes,
+    /// Parameters.
+    pub parameters: &'a Parameters,
+    /// Dtype of the case.
+    pub dtype: DType,
+    /// Inputs in the order of the schema; `None` where an optional one is absent.
+    pub inputs: Vec<Option<Buffer>>,
+    /// Outputs in the order of the schema, those absent left out; poisoned.
+    pub outputs: Vec<Buffer>,
+}
+
+impl Invocation<'_> {
+    /// An input by name.
+    pub fn input(&self, name: &str) -> Option<&Buffer> {
+        let index = self.schema.inputs.iter().position(|spec| spec.name == name)?;
+        self.inputs.get(index)?.as_ref()
+    }
+
+    /// Hands over an output that was computed elsewhere. Its shape and dtype are judged, not assumed.
+    pub fn replace_output(&mut self, index: usize, tensor: &Tensor) {
+        if let Some(output) = self.outputs.get_mut(index) {
+            *output = Buffer::holding(tensor);
+        }
+    }
+}
+
+/// Something that computes an op.
+pub trait Runner: Send {
+    /// What it is.
+    fn description(&self) -> &RunnerDescription;
+
+    /// Computes the outputs of one call.
+    fn run(&mut self, invocation: &mut Invocation<'_>) -> Result<(), RunnerError>;
+}
+
+/// Runs one call; a panic of the runner is its crash, not ours.
+pub fn run_guarded(runner: &mut dyn Runner, invocation: &mut Invocation<'_>) -> Result<(), RunnerError> {
+    catch_unwind(AssertUnwindSafe(|| runner.run(invocation))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
+        Err(RunnerError::Crashed(text.unwrap_or_else(|| "panicked".to_string())))
+    })
+}

@@ -1,0 +1,66 @@
+//! One tensor of an op: name, dtype, dims and the domain of its values.
+
+use serde::Serialize;
+
+use gpuemu_common::DType;
+
+use super::dimension::{Expression, Sizes};
+
+/// Which values a tensor may hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Domain {
+    /// Any number, NaN and infinities included.
+    Real,
+    /// Above zero.
+    Positive,
+    /// Zero or above.
+    NonNegative,
+    /// Between 0 and 1.
+    Probability,
+    /// Whole numbers in a half-open range, such as indices into a dim.
+    Range {
+        /// Smallest value.
+        low: Expression,
+        /// One above the largest value.
+        high: Expression,
+    },
+}
+
+/// A tensor in a signature.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TensorSpec {
+    /// Its name.
+    pub name: String,
+    /// Its dtype; `None` takes the dtype of the case.
+    pub dtype: Option<DType>,
+    /// Whether the leading dims of `...` come before the named ones.
+    pub batch: bool,
+    /// Sizes after those of `...`.
+    pub dimensions: Vec<Expression>,
+    /// The domain of its values.
+    pub domain: Domain,
+    /// Whether it may be absent.
+    pub optional: bool,
+}
+
+impl TensorSpec {
+    /// Its shape for given sizes.
+    pub fn shape(&self, sizes: &Sizes) -> Option<Vec<usize>> {
+        let mut shape = if self.batch { sizes.batch.clone() } else { Vec::new() };
+        for expression in &self.dimensions {
+            shape.push(expression.evaluate(sizes)?);
+        }
+        Some(shape)
+    }
+
+    /// Its dtype in a case of the given dtype.
+    pub fn dtype_in(&self, case_dtype: DType) -> DType {
+        self.dtype.unwrap_or(case_dtype)
+    }
+
+    /// Whether its values are ordinary numbers that a value strategy may choose.
+    pub fn is_real(&self) -> bool {
+        self.domain == Domain::Real && self.dtype.is_none_or(DType::is_float)
+    }
+}
