@@ -1,1 +1,17 @@
-//! corpus
+//! Kernels with known verdicts.
+//!
+//! The published corpus of 26 kernels as tiled Rust stand-ins, with the tile sizes, masks and bugs
+//! it describes; the correct variants and mutants that the oracle's detection is measured with.
+//! A stand-in is generic over its arithmetic: in float32 it is the kernel, in float64 it is the
+//! exact model of the kernel's formula.
+
+pub mod kernels;
+pub mod memory;
+pub mod mutation;
+pub mod real;
+pub mod stand_in;
+pub mod style;
+pub mod summation;
+pub mod campaign;
+pub mod published;
+pub mod visibility;

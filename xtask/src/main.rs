@@ -1,1 +1,129 @@
-fn main() {}
+//! The development commands of gpuemu: `cargo xtask test`, `lint`, `bench` and `vectors`.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a terminal program: what it prints is its purpose")]
+
+mod bench;
+mod corpus_check;
+mod environment_key;
+mod failure;
+mod process;
+mod python_environment;
+mod repository;
+mod runner;
+mod steps;
+mod summary;
+mod vectors;
+
+use std::process::ExitCode;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Parser, Subcommand};
+
+use failure::Failure;
+use steps::{STEPS, Step};
+
+/// The development commands of gpuemu.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run every check that a change has to pass.
+    ///
+    /// A failing step does not stop the ones after it. Exit code 1: a step failed; 2: the command
+    /// could not be carried out.
+    Test {
+        /// Run this step alone; may be given several times.
+        #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(STEPS.iter().map(|step| step.name)))]
+        only: Vec<String>,
+        /// List the steps with their time budgets, and run none.
+        #[arg(long, conflicts_with = "only")]
+        list: bool,
+    },
+    /// Run the steps that read the source without running it: formatting, lints and types.
+    Lint,
+    /// Run the benchmarks.
+    Bench {
+        /// Passed on to the benchmark program.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<String>,
+    },
+    /// Write the test vectors that the Rust and the Python suites share.
+    Vectors {
+        /// Write nothing; fail if the files on disk differ from what would be written.
+        #[arg(long)]
+        check: bool,
+    },
+}
+
+fn main() -> ExitCode {
+    match dispatch(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Some(message) = failure.message() {
+                eprintln!("error: {message}");
+            }
+            failure.exit_code()
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Test { list: true, .. } => {
+            print!("{}", steps::listing());
+            Ok(())
+        }
+        Command::Test { only, list: false } => run_steps(&steps::chosen(&only)),
+        Command::Lint => run_steps(&steps::lint_steps()),
+        Command::Bench { arguments } => bench::run(&arguments),
+        Command::Vectors { check } => vectors::run(check),
+    }
+}
+
+fn run_steps(chosen: &[&Step]) -> Result<(), Failure> {
+    // Outside the repository no step can say anything about the source.
+    repository::root()?;
+    // Made before the first step, so that a download counts against no step's budget.
+    let python = chosen.iter().any(|step| step.needs_python()).then(python_environment::prepare);
+    let summary = runner::run(chosen, |step| step.perform(python.as_ref()));
+    print!("\n{summary}");
+    if summary.any_failed() { Err(Failure::StepsFailed) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_consistent() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn an_unknown_step_is_a_usage_error_that_names_the_known_ones() {
+        let error = Arguments::try_parse_from(["xtask", "test", "--only", "pytests"]).err().unwrap();
+        assert_eq!(error.exit_code(), 2);
+        let text = error.to_string();
+        assert!(text.contains("a similar value exists: 'pytest'"), "{text}");
+        for step in STEPS {
+            assert!(text.contains(step.name), "{} is missing in: {text}", step.name);
+        }
+    }
+
+    #[test]
+    fn only_may_be_repeated() {
+        let parsed = Arguments::try_parse_from(["xtask", "test", "--only", "mypy", "--only", "ruff"]).unwrap();
+        assert!(matches!(parsed.command, Command::Test { only, list: false } if only == ["mypy", "ruff"]));
+    }
+
+    #[test]
+    fn bench_passes_options_on() {
+        let parsed = Arguments::try_parse_from(["xtask", "bench", "--cases", "9"]).unwrap();
+        assert!(matches!(parsed.command, Command::Bench { arguments } if arguments == ["--cases", "9"]));
+    }
+}

@@ -96,8 +96,10 @@ pub fn cost_of(sizes: &[usize], cost: &[CostTerm]) -> usize {
 
 /// The dims of a schema with those that `...` stands for, and the cost of a case in them.
 pub fn cost_terms(schema: &Schema, batch_rank: usize) -> (Vec<DimensionSpec>, Vec<CostTerm>) {
+    // Beside named dims a batch is a count of rows; alone it is all there is.
+    let batch_maximum = if schema.dimensions.is_empty() { DimensionSpec::DEFAULT_MAXIMUM } else { 64 };
     let mut dimensions: Vec<DimensionSpec> = (0..batch_rank)
-        .map(|index| DimensionSpec { maximum: 64, ..DimensionSpec::named(&format!("...{index}")) })
+        .map(|index| DimensionSpec { maximum: batch_maximum, ..DimensionSpec::named(&format!("...{index}")) })
         .collect();
     dimensions.extend(schema.dimensions.iter().cloned());
     let index_of = |name: &str| dimensions.iter().position(|dimension| dimension.name == name);

@@ -1,0 +1,160 @@
+//! Stand-ins: tiled models of kernels, generic over the arithmetic they compute in.
+
+pub mod attention;
+pub mod elementwise;
+pub mod flash;
+pub mod matmul;
+pub mod normalisation;
+pub mod reduction;
+pub mod rope;
+pub mod softmax;
+
+use gpuemu_engine::runner::{Buffer, Invocation, RunnerError};
+use gpuemu_engine::schema::Schema;
+
+use crate::memory::{Rows, load};
+use crate::mutation::{Mutated, Mutation};
+use crate::real::Real;
+use crate::style::Style;
+
+/// How a kernel is written, and what is wrong with it.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// How it is written.
+    pub style: Style,
+    /// What is wrong.
+    pub mutation: Option<Mutation>,
+}
+
+/// A kernel's body.
+pub type Body = fn(&mut Invocation<'_>, &Plan) -> Result<(), RunnerError>;
+
+/// A kernel that can be run in float32 and evaluated in float64.
+#[derive(Debug, Clone, Copy)]
+pub struct Kernel {
+    /// The op it computes.
+    pub op: &'static str,
+    /// The kernel as a GPU runs it.
+    pub single: Body,
+    /// The same formula in float64.
+    pub double: Body,
+}
+
+macro_rules! kernel {
+    ($op:literal, $($body:tt)+) => {
+        Kernel { op: $op, single: $($body)+::<f32>, double: $($body)+::<f64> }
+    };
+}
+
+/// Every stand-in, one per op; attention has a second, online one.
+pub mod all {
+    use super::*;
+
+    /// relu.
+    pub const RELU: Kernel = kernel!("relu", elementwise::relu);
+    /// leaky_relu.
+    pub const LEAKY_RELU: Kernel = kernel!("leaky_relu", elementwise::leaky_relu);
+    /// elu.
+    pub const ELU: Kernel = kernel!("elu", elementwise::elu);
+    /// sigmoid.
+    pub const SIGMOID: Kernel = kernel!("sigmoid", elementwise::sigmoid);
+    /// silu.
+    pub const SILU: Kernel = kernel!("silu", elementwise::silu);
+    /// tanh.
+    pub const TANH: Kernel = kernel!("tanh", elementwise::tanh);
+    /// gelu, erf form.
+    pub const GELU: Kernel = kernel!("gelu", elementwise::gelu);
+    /// gelu, tanh form.
+    pub const GELU_TANH: Kernel = kernel!("gelu_tanh", elementwise::gelu_tanh);
+    /// swiglu.
+    pub const SWIGLU: Kernel = kernel!("swiglu", elementwise::swiglu);
+    /// rope.
+    pub const ROPE: Kernel = kernel!("rope", rope::rope);
+    /// softmax.
+    pub const SOFTMAX: Kernel = kernel!("softmax", softmax::softmax);
+    /// log_softmax.
+    pub const LOG_SOFTMAX: Kernel = kernel!("log_softmax", softmax::log_softmax);
+    /// cross_entropy.
+    pub const CROSS_ENTROPY: Kernel = kernel!("cross_entropy", softmax::cross_entropy);
+    /// sum.
+    pub const SUM: Kernel = kernel!("sum", reduction::sum);
+    /// mean.
+    pub const MEAN: Kernel = kernel!("mean", reduction::mean);
+    /// max.
+    pub const MAX: Kernel = kernel!("max", reduction::max);
+    /// cumsum.
+    pub const CUMSUM: Kernel = kernel!("cumsum", reduction::cumsum);
+    /// layernorm.
+    pub const LAYERNORM: Kernel = kernel!("layernorm", normalisation::layernorm);
+    /// rmsnorm.
+    pub const RMSNORM: Kernel = kernel!("rmsnorm", normalisation::rmsnorm);
+    /// l2norm.
+    pub const L2NORM: Kernel = kernel!("l2norm", normalisation::l2norm);
+    /// matmul.
+    pub const MATMUL: Kernel = kernel!("matmul", matmul::matmul);
+    /// attention, one program per query row.
+    pub const ATTENTION: Kernel = kernel!("attention", attention::attention);
+    /// attention, online softmax over blocks of keys.
+    pub const FLASH: Kernel = kernel!("attention", flash::flash);
+}
+
+/// An input that the schema promises.
+fn required<'a>(inputs: &'a [Option<Buffer>], index: usize) -> Result<&'a Buffer, RunnerError> {
+    let missing = || RunnerError::Raised(format!("input {index} is missing"));
+    inputs.get(index).and_then(Option::as_ref).ok_or_else(missing)
+}
+
+/// An optional input by name.
+fn optional<'a>(inputs: &'a [Option<Buffer>], schema: &Schema, name: &str) -> Option<&'a Buffer> {
+    let index = schema.inputs.iter().position(|spec| spec.name == name)?;
+    inputs.get(index)?.as_ref()
+}
+
+/// A row in registers: masked lanes hold `neutral`, unless the kernel is wrong about them.
+fn load_row<R: Real>(
+    plan: &Plan,
+    buffer: &Buffer,
+    rows: &Rows,
+    row: usize,
+    neutral: R,
+) -> Result<Vec<R>, RunnerError> {
+    let width = rows.width;
+    let mut lanes = Vec::with_capacity(width.next_power_of_two());
+    for column in 0..width {
+        lanes.push(load(buffer, rows.at(row, column))?);
+    }
+    match plan.mutation {
+        Some(Mutation::PadZero(multiple)) => {
+            let padded = if multiple == 0 { width.next_power_of_two() } else { width.next_multiple_of(multiple) };
+            lanes.resize(padded.max(width), R::zero());
+        }
+        Some(Mutation::DropMask) => {
+            for column in width..width.next_power_of_two() {
+                lanes.push(load(buffer, rows.at(row, column))?);
+            }
+        }
+        Some(Mutation::DropTail(tile)) => {
+            let whole = width / tile * tile;
+            if whole > 0 {
+                lanes[whole..].fill(neutral);
+            }
+        }
+        Some(Mutation::SkipElement) if width > 1 => lanes[width / 2] = neutral,
+        _ => {}
+    }
+    Ok(lanes)
+}
+
+/// Sums in the kernel's own order and accumulator.
+fn add_up<R: Real>(plan: &Plan, terms: &[R]) -> R {
+    let narrow = match plan.mutation {
+        Some(Mutation::NarrowAccumulator(dtype)) => Some(dtype),
+        _ => plan.style.accumulate,
+    };
+    crate::summation::sum(terms, plan.style.order, narrow)
+}
+
+/// The result as it is stored: scaled where that is the mutation.
+fn scaled<R: Real>(plan: &Plan, value: R) -> R {
+    if plan.mutation.output() == 1.0 { value } else { value * R::new(plan.mutation.output()) }
+}

@@ -1,0 +1,72 @@
+//! The runner behind a stand-in.
+
+use gpuemu_common::DType;
+use gpuemu_engine::case::Case;
+use gpuemu_engine::oracle::Subject;
+use gpuemu_engine::runner::{Buffer, Invocation, Runner, RunnerDescription, RunnerError, RunnerKind};
+
+use crate::kernels::{Kernel, Plan};
+use crate::mutation::Mutation;
+use crate::style::Style;
+
+/// A kernel in one style, right or wrong in one way.
+#[derive(Debug, Clone)]
+pub struct StandIn {
+    kernel: Kernel,
+    plan: Plan,
+    description: RunnerDescription,
+}
+
+impl StandIn {
+    /// A stand-in.
+    pub fn new(name: &str, kernel: Kernel, style: Style, mutation: Option<Mutation>) -> Self {
+        let description = RunnerDescription {
+            name: name.to_string(),
+            kind: RunnerKind::StandIn,
+            layouts: true,
+            writes_into_buffers: true,
+        };
+        Self { kernel, plan: Plan { style, mutation }, description }
+    }
+
+    /// The same kernel without its bug.
+    pub fn corrected(&self) -> Self {
+        Self { plan: Plan { mutation: None, ..self.plan }, ..self.clone() }
+    }
+
+    /// The kernel's formula in float64, unrounded, for each output.
+    pub fn evaluate(&self, subject: &Subject, case: &Case) -> Result<Vec<Vec<f64>>, RunnerError> {
+        let descriptor = &case.descriptor;
+        let mut outputs = Vec::new();
+        for spec in subject.schema().outputs.iter().filter(|spec| descriptor.has(spec)) {
+            let shape = spec.shape(&descriptor.sizes).unwrap_or_default();
+            outputs.push(Buffer::poisoned(DType::F64, shape, 0xff));
+        }
+        let mut invocation = Invocation {
+            schema: subject.schema(),
+            sizes: &descriptor.sizes,
+            parameters: &descriptor.parameters,
+            dtype: descriptor.dtype,
+            inputs: case.inputs.iter().map(|tensor| tensor.as_ref().map(Buffer::holding)).collect(),
+            outputs,
+        };
+        (self.kernel.double)(&mut invocation, &self.plan)?;
+        let decode = |buffer: &Buffer| {
+            let mut values = Vec::new();
+            gpuemu_common::tensor::decode_slice(DType::F64, &buffer.contiguous_bytes(), &mut values);
+            values
+        };
+        Ok(invocation.outputs.iter().map(decode).collect())
+    }
+}
+
+impl Runner for StandIn {
+    fn description(&self) -> &RunnerDescription {
+        &self.description
+    }
+
+    fn run(&mut self, invocation: &mut Invocation<'_>) -> Result<(), RunnerError> {
+        let body = if invocation.dtype == DType::F64 { self.kernel.double } else { self.kernel.single };
+        body(invocation, &self.plan)
+    }
+}
