@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use gpuemu_common::DType;
 use gpuemu_common::rng::case_seed;
+use gpuemu_engine::Sampler;
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::minimise::{Budget, MinimiseStrategy, Minimised, minimise};
 use gpuemu_engine::oracle::naive::{self, NaiveInputs};
 use gpuemu_engine::oracle::{Subject, judge};
 use gpuemu_engine::schema::Parameters;
 use gpuemu_engine::verdict::{BugClass, Outcome, Verdict};
-use gpuemu_engine::Sampler;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -153,13 +153,7 @@ pub fn replay(entry: &Entry, subject: &Subject, seed: u64) -> Option<Verdict> {
 }
 
 /// Runs a campaign of `cases` cases. `progress` is called with the number of cases done since the last call.
-pub fn run(
-    entry: &Entry,
-    subject: &Subject,
-    base_seed: u64,
-    cases: u64,
-    progress: &(dyn Fn(u64) + Sync),
-) -> Row {
+pub fn run(entry: &Entry, subject: &Subject, base_seed: u64, cases: u64, progress: &(dyn Fn(u64) + Sync)) -> Row {
     let sampler = entry.sampler();
     let tally = (0..cases)
         .into_par_iter()

@@ -5,13 +5,13 @@
 //! A stand-in is generic over its arithmetic: in float32 it is the kernel, in float64 it is the
 //! exact model of the kernel's formula.
 
+pub mod campaign;
 pub mod kernels;
 pub mod memory;
 pub mod mutation;
+pub mod published;
 pub mod real;
 pub mod stand_in;
 pub mod style;
 pub mod summation;
-pub mod campaign;
-pub mod published;
 pub mod visibility;

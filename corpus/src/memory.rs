@@ -30,8 +30,7 @@ pub fn store<R: Real>(buffer: &mut Buffer, position: isize, value: R) -> Result<
     let size = buffer.dtype().size();
     let bits = buffer.dtype().encode(value.value());
     let start = position.wrapping_mul(size as isize);
-    let Some(bytes) =
-        usize::try_from(start).ok().and_then(|start| buffer.memory_mut().get_mut(start..start + size))
+    let Some(bytes) = usize::try_from(start).ok().and_then(|start| buffer.memory_mut().get_mut(start..start + size))
     else {
         return Err(illegal("store", position, buffer));
     };

@@ -14,9 +14,7 @@ pub fn sum<R: Real>(terms: &[R], order: SummationOrder, narrow: Option<DType>) -
     let sequence = |terms: &[R]| terms.iter().fold(R::zero(), |sum, term| add(sum, *term));
     match order {
         SummationOrder::Sequential => sequence(terms),
-        SummationOrder::Tile(size) => {
-            terms.chunks(size.max(1)).fold(R::zero(), |sum, tile| add(sum, sequence(tile)))
-        }
+        SummationOrder::Tile(size) => terms.chunks(size.max(1)).fold(R::zero(), |sum, tile| add(sum, sequence(tile))),
         SummationOrder::TileTree(size) | SummationOrder::Online(size) => {
             terms.chunks(size.max(1)).fold(R::zero(), |sum, tile| add(sum, tree(tile, &add)))
         }

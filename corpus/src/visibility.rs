@@ -22,7 +22,8 @@ pub enum Visibility {
 
 /// How visible the bug of a stand-in is in a case. A wrong kernel that crashes is observable.
 pub fn visibility(subject: &Subject, stand_in: &StandIn, case: &Case, expectations: &[Expectation]) -> Visibility {
-    let (Ok(wrong), Ok(right)) = (stand_in.evaluate(subject, case), stand_in.corrected().evaluate(subject, case)) else {
+    let (Ok(wrong), Ok(right)) = (stand_in.evaluate(subject, case), stand_in.corrected().evaluate(subject, case))
+    else {
         return Visibility::Observable;
     };
     let descriptor = &case.descriptor;
@@ -40,15 +41,12 @@ pub fn visibility(subject: &Subject, stand_in: &StandIn, case: &Case, expectatio
             if excused || !right.is_finite() && !wrong.is_finite() {
                 continue;
             }
-            let difference = (wrong - right).abs();
             let Some(format) = dtype.float_format() else { continue };
-            let largest = wrong.abs().max(right.abs());
-            let ulp = format.ulp(if largest.is_finite() { largest } else { format.max_value() });
-            // Both beyond the range of the dtype: both round to the same infinity.
-            let limit = format.max_value();
-            if wrong.abs() > limit && right.abs() > limit && wrong.signum() == right.signum() {
-                continue;
-            }
+            // Everything beyond the range rounds to the same infinity: no output can tell it apart.
+            let edge = format.max_value() + 0.5 * format.ulp(format.max_value());
+            let (wrong, right) = (wrong.clamp(-edge, edge), right.clamp(-edge, edge));
+            let difference = (wrong - right).abs();
+            let ulp = format.ulp(wrong.abs().max(right.abs()));
             // NaN differs from every number.
             if difference <= ulp {
                 continue;

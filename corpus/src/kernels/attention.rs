@@ -137,7 +137,8 @@ pub fn attention<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), 
                 let mut scores = Vec::with_capacity(keys);
                 for (key, vector) in k.iter().enumerate() {
                     let visible = key >= setting.keys || setting.sees(plan, query, key)?;
-                    let skipped = plan.mutation.is(Mutation::SkipElement) && key == setting.keys / 2 && setting.keys > 1;
+                    let skipped =
+                        plan.mutation.is(Mutation::SkipElement) && key == setting.keys / 2 && setting.keys > 1;
                     let products: Vec<R> = q.iter().zip(vector).map(|(x, y)| *x * *y).collect();
                     let score = setting.score(add_up(plan, &products));
                     scores.push(if visible && !skipped { score } else { R::lowest() });

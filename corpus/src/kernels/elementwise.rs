@@ -30,11 +30,7 @@ fn touched(plan: &Plan, count: usize) -> usize {
     if plan.mutation.is(Mutation::DropMask) { count.next_multiple_of(plan.style.block) } else { count }
 }
 
-fn unary<R: Real>(
-    call: &mut Invocation<'_>,
-    plan: &Plan,
-    formula: impl Fn(R) -> R,
-) -> Result<(), RunnerError> {
+fn unary<R: Real>(call: &mut Invocation<'_>, plan: &Plan, formula: impl Fn(R) -> R) -> Result<(), RunnerError> {
     let input = Flat::of(required(&call.inputs, 0)?);
     let output = &mut call.outputs[0];
     for element in 0..touched(plan, input.positions.len()) {
@@ -72,9 +68,13 @@ pub fn elu<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), Runner
     let argument = R::new(plan.mutation.argument());
     let one = if plan.mutation.is(Mutation::DropFactor) { R::zero() } else { R::one() };
     let style = plan.style;
-    unary(call, plan, |x: R| {
-        if x.is_nan() || x > R::zero() { x } else { alpha * ((x * argument).exp(style.exp) - one) }
-    })
+    unary(
+        call,
+        plan,
+        |x: R| {
+            if x.is_nan() || x > R::zero() { x } else { alpha * ((x * argument).exp(style.exp) - one) }
+        },
+    )
 }
 
 fn logistic<R: Real>(x: R, style: &Style) -> R {

@@ -99,7 +99,7 @@ pub mod all {
 }
 
 /// An input that the schema promises.
-fn required<'a>(inputs: &'a [Option<Buffer>], index: usize) -> Result<&'a Buffer, RunnerError> {
+fn required(inputs: &[Option<Buffer>], index: usize) -> Result<&Buffer, RunnerError> {
     let missing = || RunnerError::Raised(format!("input {index} is missing"));
     inputs.get(index).and_then(Option::as_ref).ok_or_else(missing)
 }
@@ -111,13 +111,7 @@ fn optional<'a>(inputs: &'a [Option<Buffer>], schema: &Schema, name: &str) -> Op
 }
 
 /// A row in registers: masked lanes hold `neutral`, unless the kernel is wrong about them.
-fn load_row<R: Real>(
-    plan: &Plan,
-    buffer: &Buffer,
-    rows: &Rows,
-    row: usize,
-    neutral: R,
-) -> Result<Vec<R>, RunnerError> {
+fn load_row<R: Real>(plan: &Plan, buffer: &Buffer, rows: &Rows, row: usize, neutral: R) -> Result<Vec<R>, RunnerError> {
     let width = rows.width;
     let mut lanes = Vec::with_capacity(width.next_power_of_two());
     for column in 0..width {

@@ -59,9 +59,9 @@ pub fn layernorm<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), 
 /// Mean and variance in the kernel's form.
 fn moments<R: Real>(plan: &Plan, lanes: &[R], width: usize, count: R) -> (R, R) {
     let divide = |total: R, by: R| total.over(by, plan.style.division);
-    let divisor = if plan.mutation.is(Mutation::Unbiased) { R::new(width.saturating_sub(1).max(1) as f64) } else { count };
-    let form =
-        if plan.mutation.is(Mutation::OnePassVariance) { VarianceForm::OnePass } else { plan.style.variance };
+    let divisor =
+        if plan.mutation.is(Mutation::Unbiased) { R::new(width.saturating_sub(1).max(1) as f64) } else { count };
+    let form = if plan.mutation.is(Mutation::OnePassVariance) { VarianceForm::OnePass } else { plan.style.variance };
     if form == VarianceForm::Welford {
         let (mut mean, mut squares) = (R::zero(), R::zero());
         for (index, x) in lanes.iter().enumerate() {

@@ -42,7 +42,7 @@ impl Op for Cumsum {
             let (mut sum, mut absolute) = (0.0, 0.0);
             for (index, x) in row.iter().enumerate() {
                 sum += x;
-                absolute += x.abs();
+                absolute += if x.is_finite() { x.abs() } else { 0.0 };
                 let exact = integers && absolute <= units.exact;
                 let error = if exact { 0.0 } else { call.summation(index + 1)? * absolute };
                 let delta = units.u * error + (index + 1) as f64 * units.flush;

@@ -47,7 +47,11 @@ impl Op for Matmul {
         let error = units.u * call.summation(inner.max(1))? + units.input * (2.0 + units.input);
         let underflow = inner as f64 * (units.eta + units.flush);
         let mut expectation = Expectation::with_capacity(product.len());
-        for (y, magnitude) in product.iter().zip(&magnitude) {
+        for (index, (y, magnitude)) in product.iter().zip(&magnitude).enumerate() {
+            if y.is_infinite() && overflows(finite_magnitude(a, b, inner, columns, index), units.max) {
+                expectation.push_overflow(*y, 0.0, SUM_OVERFLOW, "|A||B| beside an infinity");
+                continue;
+            }
             let delta = if exact && *magnitude <= units.exact { 0.0 } else { error * magnitude + underflow };
             if overflows(*magnitude, units.max) && y.is_finite() {
                 expectation.push_overflow(*y, delta, SUM_OVERFLOW, "|A||B|");
@@ -57,6 +61,13 @@ impl Op for Matmul {
         }
         Ok(vec![expectation])
     }
+}
+
+/// Σ|a||b| over the finite products of one element.
+fn finite_magnitude(a: &[f64], b: &[f64], inner: usize, columns: usize, index: usize) -> f64 {
+    let row = &a[index / columns * inner..][..inner];
+    let column = b.iter().skip(index % columns).step_by(columns);
+    row.iter().zip(column).map(|(x, y)| (x * y).abs()).filter(|product| product.is_finite()).sum()
 }
 
 /// A·B and |A|·|B|, row by row.

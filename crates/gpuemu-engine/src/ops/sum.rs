@@ -56,7 +56,7 @@ impl Op for Sum {
 
 pub(super) const SUM_OVERFLOW: ExcuseKind = ExcuseKind::Overflow { nan: true, infinite: true, value: None };
 
-/// The sum of a row and of its magnitudes.
+/// The sum of a row and of the magnitudes of its finite elements.
 pub(super) struct RowTotal {
     pub sum: f64,
     pub absolute: f64,
@@ -67,7 +67,8 @@ impl RowTotal {
         let (mut sum, mut absolute) = (0.0, 0.0);
         for x in row {
             sum += x;
-            absolute += x.abs();
+            // An infinity among the inputs is no overflow; what the others add up to may be one.
+            absolute += if x.is_finite() { x.abs() } else { 0.0 };
         }
         Self { sum, absolute }
     }

@@ -1,0 +1,326 @@
+//! `gpuemu corpus`: run the kernels with known verdicts.
+
+use std::fmt::Write;
+use std::io::IsTerminal;
+use std::time::Instant;
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use gpuemu_corpus::campaign::{self, CaseCounts, Row};
+use gpuemu_corpus::published::{self, Entry, KERNELS, Role};
+use gpuemu_engine::verdict::Verdict;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::exit_code;
+use crate::expected_error::ExpectedError;
+use crate::format::{Format, write_json, write_text};
+
+/// Arguments of `gpuemu corpus`.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    /// Base seed: with the same one every case is the same, byte for byte.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Cases for each kernel.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    cases: u64,
+    /// Only this kernel, by name or number; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    kernel: Vec<String>,
+    /// Only the correct kernels.
+    #[arg(long)]
+    controls: bool,
+    /// Replay the one case with this seed and show its verdict; needs one --kernel.
+    #[arg(long, value_name = "SEED")]
+    replay: Option<u64>,
+    /// Format of the result.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+}
+
+#[derive(Debug, Serialize)]
+struct Summary {
+    bugs: usize,
+    caught: usize,
+    controls: usize,
+    false_alarms: usize,
+    cases: usize,
+    undetermined: usize,
+    triggered: usize,
+    triggered_detected: usize,
+    beyond_ulp: usize,
+    beyond_ulp_detected: usize,
+    observable: usize,
+    observable_detected: usize,
+    detected: usize,
+    allclose_caught: usize,
+    allclose_false_alarms: usize,
+    weak: usize,
+    seconds: f64,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
+    let entries = chosen(arguments)?;
+    if let Some(seed) = arguments.replay {
+        return replay(&entries, seed, arguments.format);
+    }
+    let started = Instant::now();
+    let rows = run_all(&entries, arguments)?;
+    let summary = summarise(&rows, started.elapsed().as_secs_f64());
+    match arguments.format {
+        Format::Json => write_json(&json!({
+            "seed": arguments.seed.to_string(),
+            "cases_per_kernel": arguments.cases,
+            "kernels": rows.iter().map(row_json).collect::<Vec<_>>(),
+            "summary": summary,
+        }))?,
+        Format::Text => write_text(&text(&rows, &summary, arguments))?,
+    }
+    let right = rows.iter().all(Row::verdict_is_right) && summary.observable_detected == summary.observable;
+    Ok(if right { exit_code::PASSED } else { exit_code::FAILED })
+}
+
+fn chosen(arguments: &Arguments) -> Result<Vec<&'static Entry>, ExpectedError> {
+    let mut entries = Vec::new();
+    for name in &arguments.kernel {
+        entries.push(published::find(name).ok_or_else(|| {
+            let known: Vec<&str> = KERNELS.iter().map(|entry| entry.name).collect();
+            ExpectedError::new(format!("unknown kernel '{name}'"), format!("the corpus has: {}", known.join(", ")))
+        })?);
+    }
+    if entries.is_empty() {
+        entries.extend(KERNELS.iter());
+    }
+    entries.retain(|entry| !arguments.controls || entry.role() == Role::Control);
+    if entries.is_empty() {
+        return Err(ExpectedError::new("no kernel is left to run", "--controls leaves out kernels with a bug"));
+    }
+    Ok(entries)
+}
+
+fn run_all(entries: &[&'static Entry], arguments: &Arguments) -> Result<Vec<Row>, ExpectedError> {
+    let total = arguments.cases * entries.len() as u64;
+    let bar = if std::io::stderr().is_terminal() { ProgressBar::new(total) } else { ProgressBar::hidden() };
+    if let Ok(style) = ProgressStyle::with_template("{msg:24} {wide_bar} {human_pos}/{human_len} cases {eta}") {
+        bar.set_style(style);
+    }
+    let mut rows = Vec::with_capacity(entries.len());
+    for entry in entries {
+        bar.set_message(entry.name);
+        let subject = entry.subject().ok_or_else(|| {
+            ExpectedError::new(format!("kernel '{}' has no built-in op", entry.name), "this is a fault of gpuemu")
+        })?;
+        rows.push(campaign::run(entry, &subject, arguments.seed, arguments.cases, &|done| bar.inc(done)));
+    }
+    bar.finish_and_clear();
+    Ok(rows)
+}
+
+fn summarise(rows: &[Row], seconds: f64) -> Summary {
+    let counts = rows.iter().fold(CaseCounts::default(), |counts, row| counts.join(row.counts));
+    let of_role = |role: Role| rows.iter().filter(move |row| row.entry.role() == role);
+    Summary {
+        bugs: of_role(Role::Bug).count(),
+        caught: of_role(Role::Bug).filter(|row| row.flagged()).count(),
+        controls: of_role(Role::Control).count(),
+        false_alarms: of_role(Role::Control).filter(|row| row.flagged()).count(),
+        cases: counts.cases,
+        undetermined: counts.undetermined,
+        triggered: counts.triggered,
+        triggered_detected: counts.triggered_detected,
+        beyond_ulp: counts.beyond_ulp,
+        beyond_ulp_detected: counts.beyond_ulp_detected,
+        observable: counts.observable,
+        observable_detected: counts.observable_detected,
+        detected: counts.detected,
+        allclose_caught: of_role(Role::Bug).filter(|row| row.allclose_rejects()).count(),
+        allclose_false_alarms: of_role(Role::Control).filter(|row| row.allclose_rejects()).count(),
+        weak: rows.iter().filter(|row| !row.weak.is_empty()).count(),
+        seconds,
+    }
+}
+
+fn replay_line(entry: &Entry, seed: u64) -> String {
+    format!("gpuemu corpus --kernel {} --replay {seed}", entry.name)
+}
+
+fn row_json(row: &Row) -> Value {
+    let first = row.first.as_ref().map(|(index, verdict)| {
+        json!({
+            "index": index,
+            "verdict": verdict,
+            "replay": replay_line(&row.entry, verdict.case.seed),
+        })
+    });
+    let smallest = row.smallest.as_ref().map(|smallest| {
+        json!({
+            "case": smallest.case.descriptor,
+            "finding": smallest.verdict.finding(),
+            "passing_neighbour": smallest.neighbour,
+            "runs": smallest.runs,
+            "values_edited": smallest.edited,
+        })
+    });
+    json!({
+        "number": row.entry.number,
+        "name": row.entry.name,
+        "op": row.entry.op(),
+        "role": row.entry.role(),
+        "bug": row.entry.bug,
+        "flagged": row.flagged(),
+        "verdict_is_right": row.verdict_is_right(),
+        "allclose": row.naive,
+        "allclose_rejects": row.allclose_rejects(),
+        "counts": row.counts,
+        "first_failure": first,
+        "smallest_failure": smallest,
+        "suspected": row.suspected,
+        "weak_dtypes": row.weak,
+    })
+}
+
+fn text(rows: &[Row], summary: &Summary, arguments: &Arguments) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    if !std::io::stdout().is_terminal() {
+        table.set_width(160);
+    }
+    table.set_header([
+        "#",
+        "kernel",
+        "is",
+        "allclose",
+        "gpuemu",
+        "triggered",
+        "observable",
+        "detected",
+        "first failing seed",
+        "smallest failing case",
+        "suspected",
+    ]);
+    for row in rows {
+        let counts = row.counts;
+        let number = |value: usize| Cell::new(value).set_alignment(CellAlignment::Right);
+        table.add_row([
+            number(row.entry.number as usize),
+            Cell::new(row.entry.name),
+            Cell::new(if row.entry.role() == Role::Bug { "wrong" } else { "right" }),
+            Cell::new(if row.allclose_rejects() { "rejects" } else { "accepts" }),
+            Cell::new(if row.flagged() { "rejects" } else { "accepts" }),
+            number(counts.triggered),
+            Cell::new(format!("{}/{}", counts.observable_detected, counts.observable))
+                .set_alignment(CellAlignment::Right),
+            number(counts.detected),
+            Cell::new(row.first.as_ref().map_or(String::new(), |(_, verdict)| verdict.case.seed.to_string())),
+            Cell::new(row.smallest.as_ref().map_or(String::new(), smallest_text)),
+            Cell::new(row.suspected.map_or("", |class| class.name())),
+        ]);
+    }
+    let mut text = format!("{table}\n\n");
+    // Writing to a string cannot fail.
+    let _ = footer(&mut text, rows, summary, arguments);
+    text
+}
+
+fn smallest_text(smallest: &gpuemu_engine::minimise::Minimised) -> String {
+    let descriptor = &smallest.case.descriptor;
+    let named: Vec<String> = descriptor
+        .sizes
+        .named
+        .iter()
+        .filter(|(_, size)| *size != 1)
+        .map(|(name, size)| format!("{name}={size}"))
+        .collect();
+    let mut shape = descriptor.sizes.batch.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
+    if !named.is_empty() {
+        shape = [shape, named.join(" ")].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    }
+    if shape.is_empty() {
+        shape = "one element".to_string();
+    }
+    match &smallest.neighbour {
+        Some(neighbour) => format!("{shape} ({}={} passes)", neighbour.dimension, neighbour.passes),
+        None => shape,
+    }
+}
+
+fn share(part: usize, whole: usize) -> String {
+    if whole == 0 {
+        return "none".to_string();
+    }
+    format!("{part} of {whole} ({:.1} %)", 100.0 * part as f64 / whole as f64)
+}
+
+fn footer(text: &mut String, rows: &[Row], summary: &Summary, arguments: &Arguments) -> std::fmt::Result {
+    writeln!(
+        text,
+        "gpuemu:   {} of {} wrong kernels caught, {} of {} right ones flagged",
+        summary.caught, summary.bugs, summary.false_alarms, summary.controls
+    )?;
+    writeln!(
+        text,
+        "allclose: {} of {} wrong kernels caught, {} of {} right ones flagged (one shape, 5 seeds, uniform and normal inputs)",
+        summary.allclose_caught, summary.bugs, summary.allclose_false_alarms, summary.controls
+    )?;
+    writeln!(text, "cases of wrong kernels found:")?;
+    writeln!(text, "  observable            {}", share(summary.observable_detected, summary.observable))?;
+    writeln!(text, "  beyond 1 ulp          {}", share(summary.beyond_ulp_detected, summary.beyond_ulp))?;
+    writeln!(text, "  merely triggered      {}", share(summary.triggered_detected, summary.triggered))?;
+    writeln!(
+        text,
+        "{} cases, base seed {}, {:.1} s; {} undetermined; weak kernels: {}",
+        summary.cases, arguments.seed, summary.seconds, summary.undetermined, summary.weak
+    )?;
+    if let Some((row, verdict)) = rows.iter().find_map(|row| row.first.as_ref().map(|(_, verdict)| (row, verdict))) {
+        writeln!(text, "replay a case: {}", replay_line(&row.entry, verdict.case.seed))?;
+    }
+    Ok(())
+}
+
+fn replay(entries: &[&'static Entry], seed: u64, format: Format) -> Result<u8, ExpectedError> {
+    let [entry] = entries else {
+        return Err(ExpectedError::new(
+            "--replay needs exactly one --kernel",
+            "name the kernel that the seed belongs to",
+        ));
+    };
+    let subject = entry.subject();
+    let verdict = subject.and_then(|subject| campaign::replay(entry, &subject, seed)).ok_or_else(|| {
+        ExpectedError::new(format!("the case with seed {seed} cannot be built"), "this is a fault of gpuemu")
+    })?;
+    match format {
+        Format::Json => write_json(&verdict)?,
+        Format::Text => write_text(&verdict_text(entry, &verdict))?,
+    }
+    Ok(if verdict.failed() { exit_code::FAILED } else { exit_code::PASSED })
+}
+
+fn verdict_text(entry: &Entry, verdict: &Verdict) -> String {
+    let case = &verdict.case;
+    let mut text = format!(
+        "{}: {:?}\n  op         {}\n  dtype      {}\n  sizes      {}\n  layout     {}\n  values     {}\n  seed       {}\n",
+        entry.name,
+        verdict.outcome,
+        case.op,
+        case.dtype,
+        case.sizes,
+        case.layout_summary(),
+        case.strategy,
+        case.seed
+    );
+    if let Some(reason) = &verdict.undetermined {
+        text.push_str(&format!("  undetermined: {reason}\n"));
+    }
+    for finding in &verdict.findings {
+        text.push_str(&format!("  {}: {} [{}]\n", finding.check, finding.explanation, finding.bug_class));
+        if let Some(worst) = &finding.worst {
+            text.push_str(&format!(
+                "    worst at {:?}: {:e}, expected {:e} (error {:e}, allowed {:e})\n",
+                worst.index, worst.actual, worst.expected, worst.error, worst.allowed
+            ));
+        }
+    }
+    text
+}
