@@ -6,8 +6,11 @@
 //! exact model of the kernel's formula.
 
 pub mod campaign;
+pub mod detection;
+pub mod implementations;
 pub mod kernels;
 pub mod memory;
+pub mod mutants;
 pub mod mutation;
 pub mod published;
 pub mod real;

@@ -59,7 +59,17 @@ pub fn relu<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), Runne
 /// x, or slope·x.
 pub fn leaky_relu<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), RunnerError> {
     let slope = R::new(call.parameters.float("negative_slope").unwrap_or(0.01) * plan.mutation.constant());
-    unary(call, plan, |x: R| if x.is_nan() || x > R::zero() { x } else { slope * x })
+    // max(x, slope*x) is the same for slopes below one, and as common as a select.
+    let select = plan.style.exp == crate::style::ExpRoute::Direct || slope >= R::one();
+    unary(call, plan, |x: R| {
+        if x.is_nan() || select && x > R::zero() {
+            x
+        } else if select {
+            slope * x
+        } else {
+            x.larger(slope * x)
+        }
+    })
 }
 
 /// x, or alpha·(eˣ − 1).
@@ -133,7 +143,7 @@ pub fn gelu<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), Runne
     let late = plan.style.tanh == TanhRoute::Direct;
     unary(call, plan, |x: R| {
         let bracket = R::one() + (x * inverse).erf();
-        if late { half * (x * bracket) } else { (half * x) * bracket }
+        if late { x * (half * bracket) } else { (half * x) * bracket }
     })
 }
 

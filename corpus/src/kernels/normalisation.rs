@@ -75,7 +75,8 @@ fn moments<R: Real>(plan: &Plan, lanes: &[R], width: usize, count: R) -> (R, R) 
     if form == VarianceForm::OnePass {
         let squares: Vec<R> = lanes.iter().map(|x| *x * *x).collect();
         let variance = divide(add_up(plan, &squares), divisor) - mean * mean;
-        return (mean, variance.larger(R::zero()));
+        // Rounding may make it negative; NaN stays NaN.
+        return (mean, if variance < R::zero() { R::zero() } else { variance });
     }
     let deviations: Vec<R> = lanes.iter().map(|x| (*x - mean) * (*x - mean)).collect();
     (mean, divide(add_up(plan, &deviations), divisor))

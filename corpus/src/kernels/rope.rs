@@ -6,7 +6,7 @@ use super::{Plan, required, scaled};
 use crate::memory::{Rows, load, positions, store};
 use crate::mutation::{Mutated, Mutation};
 use crate::real::Real;
-use crate::style::ExpRoute;
+use crate::style::{Division, ExpRoute};
 
 /// Pairs rotated by position·base^(−2i/D).
 pub fn rope<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), RunnerError> {
@@ -27,12 +27,14 @@ pub fn rope<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), Runne
         let token = R::new(token + shift);
         for pair in 0..pairs {
             let power = R::new(2.0 * pair as f64 / rows.width as f64);
-            let frequency = if direct {
-                (-(power * R::new(base.ln()))).exp(ExpRoute::Direct)
+            // base^(2i/D), or its inverse where the kernel multiplies.
+            let sign = R::new(if plan.style.division == Division::Exact { -1.0 } else { 1.0 });
+            let factor = if direct {
+                (sign * power * R::new(base.ln())).exp(ExpRoute::Direct)
             } else {
-                (-(power * log2_base)).exp2(ExpRoute::Exp2)
+                (sign * power * log2_base).exp2(ExpRoute::Exp2)
             };
-            let angle = token * frequency;
+            let angle = if plan.style.division == Division::Exact { token * factor } else { token / factor };
             let (cos, mut sin) = (angle.cos(), angle.sin());
             if plan.mutation.is(Mutation::FlipSign) {
                 sin = -sin;

@@ -156,17 +156,21 @@ impl<'a> Setting<'a> {
                 + (units.mid + units.input * (2.0 + units.input)) * scaled
                 + self.scale.abs() * q.len() as f64 * (units.eta + units.flush)
                 + units.eta;
-            if overflows(magnitude, units.max) && score.is_finite() {
+            if !score.is_finite() {
+                // An infinite or NaN score is what it is: the class rules decide about its row.
+                error = 0.0;
+            } else if overflows(magnitude, units.max) {
                 // Marks the row: an infinite error with a finite score is an overflow by name.
                 error = f64::INFINITY;
             }
             row.scores[key] = score;
             row.errors[key] = error;
-            if self.softcap > 0.0 && error.is_finite() {
+            if self.softcap > 0.0 && error.is_finite() && !score.is_nan() {
                 let t = libm::tanh(score / self.softcap);
+                let slope = 1.0 - t * t;
+                let moved = if slope == 0.0 { 0.0 } else { slope * (error + 2.0 * units.u * score.abs()) };
                 let condition = tanh_condition(score / self.softcap, t, &units) + 2.0;
-                row.errors[key] = (1.0 - t * t) * (error + 2.0 * units.u * score.abs())
-                    + self.softcap * (units.u * condition + units.tiny);
+                row.errors[key] = moved + self.softcap * (units.u * condition + units.tiny);
                 row.scores[key] = self.softcap * t;
             }
         }
@@ -196,18 +200,19 @@ impl<'a> Setting<'a> {
             maximum = maximum.max(*score);
         }
         if row.errors.contains(&f64::INFINITY) {
-            let kind = ExcuseKind::Overflow { nan: true, infinite: true, value: None };
-            (0..width).for_each(|_| {
-                out.push_undetermined(f64::NAN, "unscaled |q||k|");
-            });
-            lse.push_overflow(f64::NAN, 0.0, kind, "unscaled |q||k|");
+            (0..width).for_each(|_| out.push_undetermined(f64::NAN, "unscaled |q||k|"));
+            lse.push_undetermined(f64::NAN, "unscaled |q||k|");
             return;
         }
         if poisoned || maximum.is_infinite() {
             // +Inf − Inf, or nothing but −Inf: NaN. The log-sum-exp of those is the infinity itself or NaN.
             (0..width).for_each(|_| out.push(f64::NAN, 0.0));
-            let kind = ExcuseKind::Overflow { nan: true, infinite: true, value: None };
-            lse.push_overflow(f64::NAN, 0.0, kind, "a score of infinity");
+            if poisoned {
+                lse.push(f64::NAN, 0.0);
+            } else {
+                let kind = ExcuseKind::Overflow { nan: true, infinite: false, value: None };
+                lse.push_overflow(maximum, 0.0, kind, "a score of infinity");
+            }
             return;
         }
         let folded = if call.precision.folded { maximum.abs() } else { 0.0 };
@@ -254,8 +259,8 @@ impl<'a> Setting<'a> {
         for (key, weight) in row.weights.iter().enumerate() {
             let value = v[key * width + column];
             if !value.is_finite() {
-                // A weight that underflows to 0 turns an infinity into NaN, sooner in float32 than here.
-                hidden |= !row.visible[key] || *weight < 1e-30;
+                // A weight that underflows to 0 turns an infinity into NaN, sooner in the kernel than here.
+                hidden |= !row.visible[key] || *weight * sum < units.mid_eta.max(1e-30);
                 special = true;
             }
             if row.visible[key] {

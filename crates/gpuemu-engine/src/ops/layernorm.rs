@@ -66,6 +66,9 @@ impl Op for LayerNorm {
                 if moments.overflow {
                     let kind = ExcuseKind::Overflow { nan: true, infinite: false, value: Some(b) };
                     expectation.push_overflow(y, delta, kind, "sum of |x| or of squared deviations");
+                } else if overflows(scaled.abs(), units.max) && y.is_finite() {
+                    let kind = ExcuseKind::Overflow { nan: false, infinite: true, value: None };
+                    expectation.push_overflow(y, delta, kind, "the scaled row before its bias");
                 } else if moments.undetermined {
                     expectation.push_undetermined(y, UNDETERMINED_VARIANCE);
                 } else {
@@ -104,7 +107,10 @@ impl Moments {
         let deviations: f64 = row.iter().map(|x| (x - mean) * (x - mean)).sum();
         let variance = deviations / count;
         let (mean_absolute, mean_square) = (absolute / count, squares / count);
-        let mean_error = units.u * (summation * mean_absolute + 2.0 * mean.abs()) + units.eta + units.flush;
+        // Welford divides at every step, and each quotient may lose up to a subnormal.
+        let quotients = if call.precision.variance == Some(VarianceForm::TwoPass) { 1.0 } else { count };
+        let mean_error =
+            units.u * (summation * mean_absolute + 2.0 * mean.abs()) + quotients * (units.eta + units.flush);
         let mut variance_error =
             units.u * (summation + 4.0) * variance + mean_error * mean_error + units.eta + units.flush;
         if call.precision.variance != Some(VarianceForm::TwoPass) {
