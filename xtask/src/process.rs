@@ -52,7 +52,8 @@ pub fn command_line(command: &Command) -> String {
 }
 
 fn announce(command: &Command) {
-    println!("$ {}", command_line(command));
+    // Standard output belongs to the program that is started.
+    eprintln!("$ {}", command_line(command));
 }
 
 fn cannot_start(command: &Command, error: &std::io::Error) -> Failure {

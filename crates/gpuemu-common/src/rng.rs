@@ -3,14 +3,15 @@
 //! Seeds are derived with Blake2b, streams are xorshift128+ (shifts 23, 17, 26). Nothing here or
 //! downstream of it calls libm, whose last bits differ between machines.
 
-use blake2::digest::consts::{U8, U16};
-use blake2::{Blake2b, Digest};
+use blake2b_simd::Params;
+use blake2b_simd::many::{HashManyJob, hash_many};
 
 /// Elements of a tensor that share one stream.
 pub const BLOCK_ELEMENTS: usize = 1024;
 
-/// Streams advanced together, one per block, so that they fill a vector register.
-pub const LANES: usize = 16;
+/// Streams advanced together, one per block. Far more than a vector register holds: with as many
+/// lanes as fit one, the compiler unrolls the lane loop and vectorises the remains badly.
+pub const LANES: usize = 64;
 
 /// The seed of case `index` of a run.
 pub fn case_seed(base_seed: u64, index: u64) -> u64 {
@@ -23,11 +24,18 @@ pub fn escalation_seed(case_seed: u64, step: u64) -> u64 {
 }
 
 fn derive_seed(parts: &[&[u8]]) -> u64 {
-    let mut hasher = Blake2b::<U8>::new();
-    for part in parts {
-        hasher.update(part);
-    }
-    u64::from_le_bytes(hasher.finalize().into())
+    little_endian(blake2b(8).hash(&parts.concat()).as_bytes())
+}
+
+/// Blake2b with a digest of so many bytes.
+pub fn blake2b(length: usize) -> Params {
+    let mut parameters = Params::new();
+    parameters.hash_length(length);
+    parameters
+}
+
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |word, byte| (word << 8) | u64::from(*byte))
 }
 
 /// A xorshift128+ stream of 64-bit words.
@@ -40,13 +48,12 @@ pub struct Stream {
 impl Stream {
     /// The stream of a case for one domain, such as `shape` or `data/input/0`.
     pub fn new(case_seed: u64, domain: &str) -> Self {
-        let mut hasher = Blake2b::<U16>::new();
-        hasher.update(case_seed.to_le_bytes());
-        hasher.update(domain.as_bytes());
-        let digest: [u8; 16] = hasher.finalize().into();
+        Self::from_digest(blake2b(16).hash(&stream_name(case_seed, domain)).as_bytes())
+    }
+
+    fn from_digest(digest: &[u8]) -> Self {
         let (low, high) = digest.split_at(8);
-        let word = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |word, byte| (word << 8) | u64::from(*byte));
-        let (first, second) = (word(low), word(high));
+        let (first, second) = (little_endian(low), little_endian(high));
         if first == 0 && second == 0 {
             // The all-zero state would stay zero for ever.
             return Self { first: 1, second: 0 };
@@ -91,6 +98,13 @@ impl Stream {
     }
 }
 
+/// What a stream's state is the digest of.
+fn stream_name(case_seed: u64, domain: &str) -> Vec<u8> {
+    let mut name = case_seed.to_le_bytes().to_vec();
+    name.extend_from_slice(domain.as_bytes());
+    name
+}
+
 /// One step: the word, and the state after it.
 #[inline(always)]
 fn step(first: u64, second: u64) -> (u64, u64, u64) {
@@ -111,27 +125,26 @@ impl BlockStreams {
     /// The streams of blocks `first_block..first_block + LANES` of the tensor called `input`.
     pub fn new(case_seed: u64, input: &str, first_block: usize, blocks: usize) -> Self {
         let mut streams = Self { first: [1; LANES], second: [0; LANES] };
-        for lane in 0..blocks.min(LANES) {
-            let stream = Stream::new(case_seed, &format!("data/{input}/{}", first_block + lane));
+        let blocks = first_block..first_block + blocks.min(LANES);
+        let names: Vec<Vec<u8>> =
+            blocks.map(|block| stream_name(case_seed, &format!("data/{input}/{block}"))).collect();
+        let parameters = blake2b(16);
+        let mut jobs: Vec<HashManyJob<'_>> = names.iter().map(|name| HashManyJob::new(&parameters, name)).collect();
+        hash_many(&mut jobs);
+        for (lane, job) in jobs.iter().enumerate() {
+            let stream = Stream::from_digest(job.to_hash().as_bytes());
             streams.first[lane] = stream.first;
             streams.second[lane] = stream.second;
         }
         streams
     }
 
-    /// One lane as a stream of its own.
-    pub fn single(&self, lane: usize) -> Stream {
-        Stream { first: self.first[lane % LANES], second: self.second[lane % LANES] }
-    }
-
     /// The next word of every lane.
     #[inline(always)]
-    pub fn next_words(&mut self) -> [u64; LANES] {
-        let mut words = [0; LANES];
+    pub fn next_words(&mut self, words: &mut [u64; LANES]) {
         for ((word, first), second) in words.iter_mut().zip(&mut self.first).zip(&mut self.second) {
             (*word, *first, *second) = step(*first, *second);
         }
-        words
     }
 }
 
@@ -159,8 +172,9 @@ mod tests {
         let mut together = BlockStreams::new(7, "input", 3, LANES);
         let mut alone: Vec<Stream> =
             (0..LANES).map(|lane| Stream::new(7, &format!("data/input/{}", 3 + lane))).collect();
+        let mut words = [0; LANES];
         for _ in 0..100 {
-            let words = together.next_words();
+            together.next_words(&mut words);
             for (lane, stream) in alone.iter_mut().enumerate() {
                 assert_eq!(words[lane], stream.next_word());
             }

@@ -357,6 +357,12 @@ pub fn decode_slice(dtype: DType, bytes: &[u8], into: &mut Vec<f64>) {
 /// Encodes values as contiguous elements; `into` must have the size of all of them.
 pub fn encode_slice(dtype: DType, values: &[f64], into: &mut [u8]) {
     let size = dtype.size();
+    if dtype == DType::F32 {
+        for (value, chunk) in values.iter().zip(into.as_chunks_mut::<4>().0) {
+            *chunk = (*value as f32).to_le_bytes();
+        }
+        return;
+    }
     for (value, chunk) in values.iter().zip(into.chunks_exact_mut(size)) {
         chunk.copy_from_slice(&dtype.encode(*value).to_le_bytes()[..size]);
     }

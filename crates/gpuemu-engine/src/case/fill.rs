@@ -1,19 +1,16 @@
-//! Filling a tensor from its block streams: sixteen blocks at a time in vector lanes, groups of
-//! blocks over all cores where there are many.
+//! Filling a tensor from its block streams: over all cores where there are many blocks, and the
+//! commonest kind in vector lanes, one block each.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use gpuemu_common::DType;
-use gpuemu_common::rng::{BLOCK_ELEMENTS, BlockStreams, LANES};
+use gpuemu_common::rng::{BLOCK_ELEMENTS, BlockStreams, LANES, unit};
+use gpuemu_common::{DType, Stream};
 
 use super::values::Recipe;
 
 /// Elements above which filling is spread over cores.
 const PARALLEL_ELEMENTS: usize = 1 << 18;
-
-/// Rows that are generated in lanes before they are turned into blocks.
-const STRIPE: usize = 32;
 
 /// The elements of the tensor called `input` of a case, contiguous, as bytes.
 pub fn fill(dtype: DType, recipe: &Recipe, case_seed: u64, input: &str, count: usize) -> Vec<u8> {
@@ -24,68 +21,86 @@ pub fn fill(dtype: DType, recipe: &Recipe, case_seed: u64, input: &str, count: u
 
 /// Fills bytes that already exist.
 pub fn fill_into(dtype: DType, recipe: &Recipe, case_seed: u64, input: &str, bytes: &mut [u8]) {
-    let group_bytes = LANES * BLOCK_ELEMENTS * dtype.size();
-    let fill_group = |(group, part): (usize, &mut [u8])| {
-        let blocks = part.len().div_ceil(BLOCK_ELEMENTS * dtype.size());
-        let streams = BlockStreams::new(case_seed, input, group * LANES, blocks);
-        let first_element = group * LANES * BLOCK_ELEMENTS;
-        match (dtype, recipe) {
-            (DType::F32, Recipe::Uniform { low, width }) if blocks > 1 => fill_uniform_f32(*low, *width, streams, part),
-            _ if blocks == 1 => fill_block(dtype, recipe, streams, first_element, part),
-            _ => fill_lanes(dtype, recipe, streams, first_element, part),
-        }
+    let block_bytes = BLOCK_ELEMENTS * dtype.size();
+    let parallel = bytes.len() / dtype.size() >= PARALLEL_ELEMENTS;
+    if let (DType::F32, Recipe::Uniform { low, width }, true) = (dtype, recipe, parallel) {
+        let parts = bytes.par_chunks_mut(LANES * block_bytes).enumerate();
+        parts.for_each_init(
+            || vec![[0u64; LANES]; BLOCK_ELEMENTS / 2],
+            |group, (index, part)| {
+                let streams = BlockStreams::new(case_seed, input, index * LANES, part.len().div_ceil(block_bytes));
+                fill_uniform_f32(*low, *width, streams, group);
+                turn(group, part);
+            },
+        );
+        return;
+    }
+    let fill_one = |(block, part): (usize, &mut [u8])| {
+        let stream = Stream::new(case_seed, &format!("data/{input}/{block}"));
+        fill_block(dtype, recipe, stream, block * BLOCK_ELEMENTS, part);
     };
-    if bytes.len() / dtype.size() >= PARALLEL_ELEMENTS {
-        bytes.par_chunks_mut(group_bytes).enumerate().for_each(fill_group);
+    if parallel {
+        bytes.par_chunks_mut(block_bytes).enumerate().for_each(fill_one);
     } else {
-        bytes.chunks_mut(group_bytes).enumerate().for_each(fill_group);
+        bytes.chunks_mut(block_bytes).enumerate().for_each(fill_one);
     }
 }
 
-/// One block alone: its lane of the streams, element by element.
-fn fill_block(dtype: DType, recipe: &Recipe, streams: BlockStreams, first_element: usize, bytes: &mut [u8]) {
+/// One block, element by element.
+fn fill_block(dtype: DType, recipe: &Recipe, mut stream: Stream, first_element: usize, bytes: &mut [u8]) {
     let size = dtype.size();
-    let mut stream = streams.single(0);
     for (row, chunk) in bytes.chunks_exact_mut(size).enumerate() {
         let value = recipe.value(stream.next_word(), first_element + row);
         chunk.copy_from_slice(&dtype.encode(value).to_le_bytes()[..size]);
     }
 }
 
-/// Up to `LANES` blocks, all strategies and dtypes.
-fn fill_lanes(dtype: DType, recipe: &Recipe, mut streams: BlockStreams, first_element: usize, bytes: &mut [u8]) {
-    let size = dtype.size();
-    for row in 0..BLOCK_ELEMENTS {
-        let words = streams.next_words();
-        for (lane, word) in words.into_iter().enumerate() {
-            let element = lane * BLOCK_ELEMENTS + row;
-            let Some(chunk) = bytes.get_mut(element * size..(element + 1) * size) else { break };
-            let value = recipe.value(word, first_element + element);
-            chunk.copy_from_slice(&dtype.encode(value).to_le_bytes()[..size]);
-        }
-    }
-}
+/// Pairs of rows of all lanes of some blocks: small enough for the second-level cache, so that only
+/// finished blocks reach memory.
+type Group = [[u64; LANES]];
 
-/// The case that large tensors spend their time in: float32, uniform.
+/// The case that large tensors spend their time in: float32, uniform, one block a lane.
 #[multiversion(targets(
     "x86_64+avx512f+avx512dq+avx512vl+avx512bw+avx2+fma+bmi2",
     "x86_64+avx2+fma+bmi2",
     "aarch64+neon"
 ))]
-fn fill_uniform_f32(low: f64, width: f64, mut streams: BlockStreams, bytes: &mut [u8]) {
-    let mut stripe = [[0f32; LANES]; STRIPE];
-    for first_row in (0..BLOCK_ELEMENTS).step_by(STRIPE) {
-        for row in &mut stripe {
-            let words = streams.next_words();
-            for (value, word) in row.iter_mut().zip(words) {
-                *value = (low + width * gpuemu_common::rng::unit(word)) as f32;
-            }
+fn fill_uniform_f32(low: f64, width: f64, mut streams: BlockStreams, group: &mut Group) {
+    let (mut first, mut second) = ([0; LANES], [0; LANES]);
+    for pair in group {
+        streams.next_words(&mut first);
+        streams.next_words(&mut second);
+        // Two rows share a word, so that turning moves eight bytes at a time.
+        for ((packed, first), second) in pair.iter_mut().zip(&first).zip(&second) {
+            let low_half = ((low + width * unit(*first)) as f32).to_bits();
+            let high_half = ((low + width * unit(*second)) as f32).to_bits();
+            *packed = u64::from(low_half) | (u64::from(high_half) << 32);
         }
-        for lane in 0..LANES {
-            let start = (lane * BLOCK_ELEMENTS + first_row) * 4;
-            let Some(part) = bytes.get_mut(start..) else { break };
-            for (chunk, row) in part.chunks_exact_mut(4).zip(&stripe) {
-                chunk.copy_from_slice(&row[lane].to_le_bytes());
+    }
+}
+
+/// Copies a group to the blocks that its lanes are, four blocks at a time: as many streams as the
+/// prefetcher follows. Compiled for the plain target on purpose: with AVX2 at hand the compiler
+/// makes gathers of the strided loads, which cost more.
+#[inline(never)]
+fn turn(group: &Group, bytes: &mut [u8]) {
+    let mut blocks = bytes.chunks_mut(4 * BLOCK_ELEMENTS);
+    for lane in (0..LANES).step_by(4) {
+        let mut together: [&mut [u8]; 4] = std::array::from_fn(|_| blocks.next().unwrap_or_default());
+        if together[3].len() == 4 * BLOCK_ELEMENTS {
+            let [one, two, three, four] = together.map(|block| block.as_chunks_mut::<8>().0);
+            for ((((pair, one), two), three), four) in group.iter().zip(one).zip(two).zip(three).zip(four) {
+                *one = pair[lane].to_le_bytes();
+                *two = pair[lane + 1].to_le_bytes();
+                *three = pair[lane + 2].to_le_bytes();
+                *four = pair[lane + 3].to_le_bytes();
+            }
+            continue;
+        }
+        // The end of the tensor.
+        for (place, block) in together.iter_mut().enumerate() {
+            for (chunk, pair) in block.chunks_mut(8).zip(group) {
+                chunk.copy_from_slice(&pair[lane + place].to_le_bytes()[..chunk.len()]);
             }
         }
     }

@@ -1,6 +1,8 @@
 //! Comparison of an output with its expectation at the speed of memory: a vector pass that
 //! accepts what is plainly right, and the scalar rules of [`super::cell`] for the rest.
 
+use std::ops::Range;
+
 use multiversion::multiversion;
 use rayon::prelude::*;
 
@@ -11,8 +13,11 @@ use super::tolerance::{BOUND_FACTOR, NEAR_SHARE, Tolerance};
 use crate::ops::{ExcuseKind, Expectation};
 use crate::schema::FinalRounding;
 
-/// Elements that one vector pass looks at before the scalar rules may be needed.
+/// Elements that one vector pass looks at.
 const CHUNK: usize = 2048;
+
+/// Elements that it looks at anew where a chunk has something to look at closely.
+const PIECE: usize = 64;
 
 /// Elements above which a comparison is spread over cores.
 const PARALLEL_ELEMENTS: usize = 1 << 17;
@@ -74,39 +79,39 @@ impl Rule {
                 .into_par_iter()
                 .map(|chunk| {
                     let start = chunk * (PARALLEL_ELEMENTS / 4);
-                    self.compare_part(bytes, expectation, start, (start + PARALLEL_ELEMENTS / 4).min(count))
+                    self.scan(bytes, expectation, start..(start + PARALLEL_ELEMENTS / 4).min(count), false)
                 })
                 .reduce(Comparison::default, Comparison::join)
         } else {
-            self.compare_part(bytes, expectation, 0, count)
+            self.scan(bytes, expectation, 0..count, false)
         };
         Comparison { compared: count - whole.undetermined, ..whole }
     }
 
     /// Whether some element of the output fails; stops at the first.
     pub fn rejects(&self, bytes: &[u8], expectation: &Expectation) -> bool {
-        let count = expectation.values.len();
-        (0..count)
-            .step_by(CHUNK)
-            .any(|start| self.compare_part(bytes, expectation, start, (start + CHUNK).min(count)).mismatched > 0)
+        self.scan(bytes, expectation, 0..expectation.values.len(), true).mismatched > 0
     }
 
-    fn compare_part(&self, bytes: &[u8], expectation: &Expectation, start: usize, end: usize) -> Comparison {
-        let size = self.dtype.size();
+    fn scan(&self, bytes: &[u8], expectation: &Expectation, range: Range<usize>, stop_early: bool) -> Comparison {
         let mut result = Comparison::default();
-        let mut excuses = Excuses::starting_at(expectation, start);
-        for from in (start..end).step_by(CHUNK) {
-            let to = (from + CHUNK).min(end);
-            let part = Part {
-                bytes: &bytes[from * size..to * size],
-                values: &expectation.values[from..to],
-                delta: &expectation.delta[from..to],
-            };
-            if !excuses.any_below(to) && self.plainly_right(&part) {
+        let mut excuses = Excuses::starting_at(expectation, range.start);
+        for from in range.clone().step_by(CHUNK) {
+            let to = (from + CHUNK).min(range.end);
+            if !excuses.any_below(to) && self.plainly_right(bytes, expectation, from..to) {
                 continue;
             }
-            for index in from..to {
-                self.compare_element(bytes, expectation, index, &mut excuses, &mut result);
+            for piece in (from..to).step_by(PIECE) {
+                let end = (piece + PIECE).min(to);
+                if !excuses.any_below(end) && self.plainly_right(bytes, expectation, piece..end) {
+                    continue;
+                }
+                for index in piece..end {
+                    self.compare_element(bytes, expectation, index, &mut excuses, &mut result);
+                    if stop_early && result.mismatched > 0 {
+                        return result;
+                    }
+                }
             }
         }
         result
@@ -151,29 +156,26 @@ impl Rule {
     }
 
     /// Whether every element of a part passes with room to spare, by the vector pass.
-    fn plainly_right(&self, part: &Part<'_>) -> bool {
+    fn plainly_right(&self, bytes: &[u8], expectation: &Expectation, range: Range<usize>) -> bool {
         if self.rounding != FinalRounding::Nearest {
             return false;
         }
+        let size = self.dtype.size();
+        let bytes = &bytes[range.start * size..range.end * size];
+        let (values, delta) = (&expectation.values[range.clone()], &expectation.delta[range]);
         match (self.dtype, self.tolerance) {
-            (DType::F32, Tolerance::Bound) => cells_f32(part.bytes, part.values, part.delta),
-            (DType::BF16, Tolerance::Bound) => cells_bf16(part.bytes, part.values, part.delta),
-            (DType::F16, Tolerance::Bound) => cells_f16(part.bytes, part.values, part.delta),
+            (DType::F32, Tolerance::Bound) => cells_f32(bytes, values, delta),
+            (DType::BF16, Tolerance::Bound) => cells_bf16(bytes, values, delta),
+            (DType::F16, Tolerance::Bound) => cells_f16(bytes, values, delta),
             (DType::F32, Tolerance::Fixed { atol, rtol } | Tolerance::Calibrated { atol, rtol }) => {
-                close_f32(part.bytes, part.values, atol, rtol)
+                close_f32(bytes, values, atol, rtol)
             }
             (DType::BF16, Tolerance::Fixed { atol, rtol } | Tolerance::Calibrated { atol, rtol }) => {
-                close_bf16(part.bytes, part.values, atol, rtol)
+                close_bf16(bytes, values, atol, rtol)
             }
             _ => false,
         }
     }
-}
-
-struct Part<'a> {
-    bytes: &'a [u8],
-    values: &'a [f64],
-    delta: &'a [f64],
 }
 
 /// The bit pattern of element `index` of contiguous bytes.
@@ -209,91 +211,98 @@ impl<'a> Excuses<'a> {
     }
 }
 
-/// Whether y lies inside the cell widened by 0.8·c·δ, strictly: ties and limits go the scalar way.
-#[inline(always)]
-fn inside(below: f64, here: f64, above: f64, seen: f64, delta: f64) -> bool {
-    let room = (BOUND_FACTOR * NEAR_SHARE) * delta;
-    (seen - (here + above) * 0.5 < room) & ((below + here) * 0.5 - seen < room)
-}
-
 /// −y where the output is negative: its magnitude's cell is what y is compared with.
 #[inline(always)]
 fn mirrored(y: f64, negative: bool) -> f64 {
     f64::from_bits(y.to_bits() ^ (u64::from(negative) << 63))
 }
 
+/// Whether y lies inside the cell `lower..upper` widened by 0.8·c·δ, strictly: ties and limits go
+/// the scalar way.
+#[inline(always)]
+fn inside(lower: f64, upper: f64, seen: f64, delta: f64) -> bool {
+    let room = (BOUND_FACTOR * NEAR_SHARE) * delta;
+    (seen - upper < room) & (lower - seen < room)
+}
+
+// The vector passes use that bit patterns of neighbours are evenly spaced: the pattern halfway
+// between two of them, read in a wider format, is the midpoint of their values, also across a
+// power of two.
+
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl+avx512bw+avx2+fma", "x86_64+avx2+fma", "aarch64+neon"))]
 fn cells_f32(bytes: &[u8], values: &[f64], delta: &[f64]) -> bool {
-    let mut right = true;
-    for ((chunk, y), delta) in bytes.chunks_exact(4).zip(values).zip(delta) {
-        let bits = u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
+    let mut wrong = 0u64;
+    for ((chunk, y), delta) in bytes.as_chunks::<4>().0.iter().zip(values).zip(delta) {
+        let bits = u32::from_le_bytes(*chunk);
         let magnitude = bits & 0x7fff_ffff;
-        let here = f64::from(f32::from_bits(magnitude));
-        let above = f64::from(f32::from_bits(magnitude + 1));
-        // The pattern below zero would be minus the smallest subnormal; zero goes the scalar way
-        // unless y is nearer to it than a quarter of that, which `here` as lower neighbour states.
-        let below = f64::from(f32::from_bits(magnitude.wrapping_sub(u32::from(magnitude != 0))));
-        let zero = (magnitude == 0) & (y.abs() < f64::from(f32::from_bits(1)) * 0.5);
+        let here = f64::from(f32::from_bits(magnitude)).to_bits();
+        let (lower, upper) = (f64::from_bits(here.wrapping_sub(1 << 28)), f64::from_bits(here + (1 << 28)));
         let seen = mirrored(*y, bits >> 31 != 0);
-        right &= zero | (inside(below, here, above, seen, *delta) & (magnitude < 0x7f7f_ffff));
+        // Subnormals are not evenly spaced in float64, and infinity has no upper neighbour.
+        let ordinary = magnitude.wrapping_sub(0x0080_0000) < 0x7f7f_ffff - 0x0080_0000;
+        let zero = (magnitude == 0) & (y.abs() < f64::from(f32::from_bits(1)) * 0.5);
+        wrong |= u64::from(!(zero | (inside(lower, upper, seen, *delta) & ordinary)));
     }
-    right
+    wrong == 0
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl+avx512bw+avx2+fma", "x86_64+avx2+fma", "aarch64+neon"))]
 fn cells_bf16(bytes: &[u8], values: &[f64], delta: &[f64]) -> bool {
-    let mut right = true;
-    for ((chunk, y), delta) in bytes.chunks_exact(2).zip(values).zip(delta) {
-        let bits = u32::from(u16::from_le_bytes([chunk[0], chunk[1]]));
+    let mut wrong = 0u64;
+    for ((chunk, y), delta) in bytes.as_chunks::<2>().0.iter().zip(values).zip(delta) {
+        let bits = u32::from(u16::from_le_bytes(*chunk));
         let magnitude = bits & 0x7fff;
-        let here = f64::from(f32::from_bits(magnitude << 16));
-        let above = f64::from(f32::from_bits((magnitude + 1) << 16));
-        let below = f64::from(f32::from_bits(magnitude.wrapping_sub(u32::from(magnitude != 0)) << 16));
-        let zero = (magnitude == 0) & (y.abs() < f64::from(f32::from_bits(1 << 16)) * 0.5);
+        let lower = f64::from(f32::from_bits((magnitude << 16).wrapping_sub(0x8000)));
+        let upper = f64::from(f32::from_bits((magnitude << 16) + 0x8000));
         let seen = mirrored(*y, bits >> 15 != 0);
-        right &= zero | (inside(below, here, above, seen, *delta) & (magnitude < 0x7f7f));
+        let ordinary = magnitude.wrapping_sub(1) < 0x7f7e;
+        let zero = (magnitude == 0) & (y.abs() < f64::from(f32::from_bits(0x8000)));
+        wrong |= u64::from(!(zero | (inside(lower, upper, seen, *delta) & ordinary)));
     }
-    right
+    wrong == 0
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl+avx512bw+avx2+fma", "x86_64+avx2+fma", "aarch64+neon"))]
 fn cells_f16(bytes: &[u8], values: &[f64], delta: &[f64]) -> bool {
     // The float16 exponent moved into a float32's place; 2^112 puts its bias right, subnormals too.
     let scale = f32::from_bits((112 + 127) << 23);
-    let value = |magnitude: u32| f64::from(f32::from_bits(magnitude << 13) * scale);
-    let mut right = true;
-    for ((chunk, y), delta) in bytes.chunks_exact(2).zip(values).zip(delta) {
-        let bits = u32::from(u16::from_le_bytes([chunk[0], chunk[1]]));
+    let mut wrong = 0u64;
+    for ((chunk, y), delta) in bytes.as_chunks::<2>().0.iter().zip(values).zip(delta) {
+        let bits = u32::from(u16::from_le_bytes(*chunk));
         let magnitude = bits & 0x7fff;
-        let here = value(magnitude);
-        let above = value(magnitude + 1);
-        let below = value(magnitude.wrapping_sub(u32::from(magnitude != 0)));
-        let zero = (magnitude == 0) & (y.abs() < value(1) * 0.5);
+        let lower = f64::from(f32::from_bits((magnitude << 13).wrapping_sub(0x1000)) * scale);
+        let upper = f64::from(f32::from_bits((magnitude << 13) + 0x1000) * scale);
         let seen = mirrored(*y, bits >> 15 != 0);
-        right &= zero | (inside(below, here, above, seen, *delta) & (magnitude < 0x7bff));
+        let ordinary = magnitude.wrapping_sub(1) < 0x7bfe;
+        let zero = (magnitude == 0) & (y.abs() < f64::from(f32::from_bits(0x1000) * scale));
+        wrong |= u64::from(!(zero | (inside(lower, upper, seen, *delta) & ordinary)));
     }
-    right
+    wrong == 0
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl+avx512bw+avx2+fma", "x86_64+avx2+fma", "aarch64+neon"))]
 fn close_f32(bytes: &[u8], values: &[f64], atol: f64, rtol: f64) -> bool {
-    let mut right = true;
-    for (chunk, y) in bytes.chunks_exact(4).zip(values) {
-        let out = f64::from(f32::from_bits(u32::from_le_bytes([chunk[0], chunk[1], chunk[2], chunk[3]])));
+    let (near_atol, near_rtol) = (NEAR_SHARE * atol, NEAR_SHARE * rtol);
+    let mut wrong = 0u64;
+    for (chunk, y) in bytes.as_chunks::<4>().0.iter().zip(values) {
+        let out = f64::from(f32::from_bits(u32::from_le_bytes(*chunk)));
         // Infinity − infinity is NaN and compares false: such elements go the scalar way.
-        right &= ((out - y).abs() <= NEAR_SHARE * (atol + rtol * y.abs())) & (y.abs() < f64::INFINITY);
+        let close = ((out - y).abs() <= near_atol + near_rtol * y.abs()) & (y.abs() < f64::INFINITY);
+        wrong |= u64::from(!close);
     }
-    right
+    wrong == 0
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl+avx512bw+avx2+fma", "x86_64+avx2+fma", "aarch64+neon"))]
 fn close_bf16(bytes: &[u8], values: &[f64], atol: f64, rtol: f64) -> bool {
-    let mut right = true;
-    for (chunk, y) in bytes.chunks_exact(2).zip(values) {
-        let out = f64::from(f32::from_bits(u32::from(u16::from_le_bytes([chunk[0], chunk[1]])) << 16));
-        right &= ((out - y).abs() <= NEAR_SHARE * (atol + rtol * y.abs())) & (y.abs() < f64::INFINITY);
+    let (near_atol, near_rtol) = (NEAR_SHARE * atol, NEAR_SHARE * rtol);
+    let mut wrong = 0u64;
+    for (chunk, y) in bytes.as_chunks::<2>().0.iter().zip(values) {
+        let out = f64::from(f32::from_bits(u32::from(u16::from_le_bytes(*chunk)) << 16));
+        let close = ((out - y).abs() <= near_atol + near_rtol * y.abs()) & (y.abs() < f64::INFINITY);
+        wrong |= u64::from(!close);
     }
-    right
+    wrong == 0
 }
 
 #[cfg(test)]

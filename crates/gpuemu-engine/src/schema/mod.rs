@@ -177,15 +177,10 @@ impl Schema {
 
     /// A fingerprint of everything that decides which case a seed gives.
     pub fn fingerprint(&self) -> String {
-        use blake2::digest::consts::U8;
-        use blake2::{Blake2b, Digest};
-        let mut hasher = Blake2b::<U8>::new();
         let identity = serde_json::json!({
             "name": self.name, "inputs": self.inputs, "outputs": self.outputs,
             "parameters": self.parameters, "dimensions": self.dimensions,
         });
-        hasher.update(identity.to_string().as_bytes());
-        let digest: [u8; 8] = hasher.finalize().into();
-        format!("{:016x}", u64::from_be_bytes(digest))
+        gpuemu_common::rng::blake2b(8).hash(identity.to_string().as_bytes()).to_hex().to_string()
     }
 }
