@@ -8,6 +8,7 @@ use gpuemu_engine::Sampler;
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::minimise::{Budget, MinimiseStrategy, Minimised, minimise};
 use gpuemu_engine::oracle::naive::{self, NaiveInputs};
+use gpuemu_engine::oracle::strength::{Strength, Weakness};
 use gpuemu_engine::oracle::{Subject, judge};
 use gpuemu_engine::schema::Parameters;
 use gpuemu_engine::verdict::{BugClass, Outcome, Verdict};
@@ -99,8 +100,8 @@ pub struct Row {
     pub smallest: Option<Minimised>,
     /// The bug class that most failing cases look like.
     pub suspected: Option<BugClass>,
-    /// Dtypes for which no case rejected a decoy that it should have.
-    pub weak: Vec<DType>,
+    /// Dtypes whose passes prove little, and why.
+    pub weak: Vec<Weakness>,
 }
 
 impl Row {
@@ -125,7 +126,7 @@ struct Tally {
     counts: CaseCounts,
     first: Option<(u64, Verdict)>,
     classes: BTreeMap<BugClass, usize>,
-    discriminating: BTreeMap<DType, (bool, bool)>,
+    strength: Strength,
 }
 
 impl Tally {
@@ -138,10 +139,7 @@ impl Tally {
         for (class, count) in other.classes {
             *self.classes.entry(class).or_default() += count;
         }
-        for (dtype, (rejected, accepted)) in other.discriminating {
-            let known = self.discriminating.entry(dtype).or_default();
-            *known = (known.0 | rejected, known.1 | accepted);
-        }
+        self.strength = self.strength.join(other.strength);
         self
     }
 }
@@ -168,12 +166,11 @@ pub fn run(entry: &Entry, subject: &Subject, base_seed: u64, cases: u64, progres
         let budget = Budget { runs: 400, ..Budget::default() };
         minimise(subject, case, &mut entry.stand_in(), MinimiseStrategy::Combined, budget)
     });
-    let weak = tally.discriminating.iter().filter(|(_, (rejected, accepted))| *accepted && !*rejected);
     Row {
         entry: *entry,
         counts: tally.counts,
         naive: usual_check(entry, subject),
-        weak: weak.map(|(dtype, _)| *dtype).collect(),
+        weak: tally.strength.weaknesses(),
         suspected: tally.classes.iter().max_by_key(|(_, count)| **count).map(|(class, _)| *class),
         first: tally.first,
         smallest,
@@ -195,9 +192,7 @@ fn one(entry: &Entry, subject: &Subject, sampler: &Sampler, base_seed: u64, inde
         _ => Visibility::Untouched,
     };
     tally.counts = CaseCounts::of(&verdict, level);
-    let discrimination = &verdict.discrimination;
-    let seen = (!discrimination.rejected.is_empty() || verdict.failed(), !discrimination.accepted.is_empty());
-    tally.discriminating.insert(descriptor.dtype, seen);
+    tally.strength.add(&verdict);
     if let Some(finding) = verdict.finding() {
         tally.classes.insert(finding.bug_class, 1);
     }

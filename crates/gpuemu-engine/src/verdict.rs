@@ -207,9 +207,10 @@ pub struct Discrimination {
 }
 
 impl Discrimination {
-    /// Whether some decoy should have been rejected and none was.
+    /// Whether some decoy should have been rejected and none was. The scaled one does not count: it
+    /// is made to lie outside of any tolerance.
     pub fn is_weak(&self) -> bool {
-        self.rejected.is_empty() && !self.accepted.is_empty()
+        !self.accepted.is_empty() && self.rejected.iter().all(|decoy| *decoy == Decoy::Scaled)
     }
 }
 

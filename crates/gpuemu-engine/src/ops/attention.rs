@@ -156,12 +156,12 @@ impl<'a> Setting<'a> {
                 + (units.mid + units.input * (2.0 + units.input)) * scaled
                 + self.scale.abs() * q.len() as f64 * (units.eta + units.flush)
                 + units.eta;
-            if !score.is_finite() {
+            if overflows(magnitude, units.max) && (score.is_finite() || units.reference > 0.0) {
+                // Marks the row: an infinite error is an overflow by name.
+                error = f64::INFINITY;
+            } else if !score.is_finite() {
                 // An infinite or NaN score is what it is: the class rules decide about its row.
                 error = 0.0;
-            } else if overflows(magnitude, units.max) {
-                // Marks the row: an infinite error with a finite score is an overflow by name.
-                error = f64::INFINITY;
             }
             row.scores[key] = score;
             row.errors[key] = error;

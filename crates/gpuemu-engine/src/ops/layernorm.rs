@@ -122,14 +122,16 @@ impl Moments {
         let one_pass = call.precision.variance == Some(VarianceForm::OnePass);
         let largest = absolute.max(deviations).max(if one_pass { squares } else { 0.0 });
         let relative = variance_error / (variance + eps) + units.u;
+        // Of the row itself: in float64 the sums overflow here as they do in the kernel.
+        let finite = row.iter().all(|x| x.is_finite());
         Ok(Self {
             mean,
             mean_error,
             inverse_deviation: 1.0 / (variance + eps).sqrt(),
             inverse_error: if relative < 1.0 { 1.0 / (1.0 - relative).sqrt() - 1.0 } else { f64::INFINITY },
             // Where eps is 0 and the row constant, 0/0 is anybody's guess as well.
-            undetermined: sum.is_finite() && (relative.is_nan() || relative >= 0.9),
-            overflow: overflows(largest, units.max) && sum.is_finite(),
+            undetermined: finite && (relative.is_nan() || relative >= 0.9),
+            overflow: finite && overflows(largest, units.max),
         })
     }
 }

@@ -62,8 +62,10 @@ pub(super) fn normalise(
         let lost = width as f64 * (units.eta + units.flush) / divisor;
         let relative = (units.u * (summation + 2.0) * power + lost) / (power + eps) + units.u;
         let inverse_error = if relative < 1.0 { 1.0 / (1.0 - relative).sqrt() - 1.0 } else { f64::INFINITY };
-        let undetermined = power.is_finite() && (relative.is_nan() || relative >= 0.9);
-        let overflow = power.is_finite() && overflows(squares, units.max);
+        // Of the row itself: in float64 the sum overflows here as it does in the kernel.
+        let finite = row.iter().all(|x| x.is_finite());
+        let undetermined = finite && (relative.is_nan() || relative >= 0.9);
+        let overflow = finite && overflows(squares, units.max);
         for (column, x) in row.iter().enumerate() {
             let w = scale(column);
             let y = x / root * w;

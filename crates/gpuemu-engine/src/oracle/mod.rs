@@ -9,6 +9,7 @@ pub mod judge;
 pub mod memory;
 pub mod metamorphic;
 pub mod naive;
+pub mod strength;
 pub mod structure;
 pub mod tolerance;
 

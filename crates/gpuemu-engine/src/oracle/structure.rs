@@ -138,16 +138,16 @@ impl Errors<'_> {
             notes.push(note);
             return (BugClass::BatchIndex, notes);
         }
-        if let Some(ratio) = self.constant_ratio(0, self.expected.len(), rule) {
-            notes.push(format!("the output is {ratio:.4} times the right one"));
-            return (BugClass::Scale, notes);
-        }
         let properties = &prepared.subject.schema().properties;
         if let Some((low, high)) = self.row_sums(properties) {
             notes.push(format!("rows sum to {low:.6}..{high:.6} in place of 1"));
             if high < 1.0 {
                 return (BugClass::Padding, notes);
             }
+        }
+        if let Some(ratio) = self.constant_ratio(0, self.expected.len(), rule) {
+            notes.push(format!("the output is {ratio:.4} times the right one"));
+            return (BugClass::Scale, notes);
         }
         if self.row_ratios(rule) {
             notes.push("each row is off by a factor of its own".to_string());

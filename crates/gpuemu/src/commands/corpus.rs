@@ -177,7 +177,7 @@ fn row_json(row: &Row) -> Value {
         "first_failure": first,
         "smallest_failure": smallest,
         "suspected": row.suspected,
-        "weak_dtypes": row.weak,
+        "weak": row.weak,
     })
 }
 

@@ -1,0 +1,78 @@
+//! Whether the cases of an op could have failed at all: an op and dtype for which a plainly wrong
+//! output was never rejected is weak, and a weak pass is no pass.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gpuemu_common::DType;
+use serde::Serialize;
+
+use super::decoy::Decoy;
+use crate::verdict::{Outcome, Verdict};
+
+/// What the verdicts on one op, dtype by dtype, could tell apart.
+#[derive(Debug, Clone, Default)]
+pub struct Strength {
+    dtypes: BTreeMap<DType, Seen>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    rejected: BTreeSet<Decoy>,
+    accepted: BTreeSet<Decoy>,
+    judged: bool,
+    failed: bool,
+}
+
+/// A dtype whose passes prove little, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Weakness {
+    /// The dtype.
+    pub dtype: DType,
+    /// Wrong outputs that no case rejected.
+    pub never_rejected: Vec<Decoy>,
+    /// Why, in words.
+    pub reason: &'static str,
+}
+
+impl Strength {
+    /// Takes a verdict into account.
+    pub fn add(&mut self, verdict: &Verdict) {
+        let seen = self.dtypes.entry(verdict.case.dtype).or_default();
+        seen.rejected.extend(&verdict.discrimination.rejected);
+        seen.accepted.extend(&verdict.discrimination.accepted);
+        seen.judged |= verdict.outcome == Outcome::Passed && verdict.elements.compared > 0;
+        // A failure always counts, whatever the decoys say.
+        seen.failed |= verdict.failed();
+    }
+
+    /// What two sets of verdicts could tell apart together.
+    pub fn join(mut self, other: Self) -> Self {
+        for (dtype, added) in other.dtypes {
+            let seen = self.dtypes.entry(dtype).or_default();
+            seen.rejected.extend(added.rejected);
+            seen.accepted.extend(added.accepted);
+            seen.judged |= added.judged;
+            seen.failed |= added.failed;
+        }
+        self
+    }
+
+    /// The dtypes that are weak.
+    pub fn weaknesses(&self) -> Vec<Weakness> {
+        let mut found = Vec::new();
+        for (dtype, seen) in &self.dtypes {
+            let never: Vec<Decoy> = seen.accepted.difference(&seen.rejected).copied().collect();
+            let constant = seen.judged && seen.accepted.is_empty() && seen.rejected.is_empty();
+            if seen.failed || (never.is_empty() && !constant) {
+                continue;
+            }
+            let reason = if constant {
+                "no wrong output could be told from the right one: outputs are constant or empty"
+            } else {
+                "tolerance too loose: a wrong output passed in every case"
+            };
+            found.push(Weakness { dtype: *dtype, never_rejected: never, reason });
+        }
+        found
+    }
+}

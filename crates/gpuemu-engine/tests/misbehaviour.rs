@@ -1,0 +1,253 @@
+//! Runners that crash, cheat or damage memory: each is a verdict, never a panic and never a pass.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
+
+use gpuemu_common::rng::case_seed;
+use gpuemu_common::{DType, Tensor};
+use gpuemu_engine::case::{Layout, Strategy, materialise};
+use gpuemu_engine::runner::{Buffer, Invocation, Runner, RunnerDescription, RunnerError, RunnerKind};
+use gpuemu_engine::verdict::{BugClass, Check, Outcome, Verdict};
+use gpuemu_engine::{Sampler, Subject, judge, ops};
+
+/// A relu with something wrong about it.
+struct Relu<F: FnMut(&mut Invocation<'_>) -> Result<(), RunnerError> + Send> {
+    description: RunnerDescription,
+    body: F,
+}
+
+fn relu<F: FnMut(&mut Invocation<'_>) -> Result<(), RunnerError> + Send>(body: F) -> Relu<F> {
+    let description = RunnerDescription {
+        name: "relu".to_string(),
+        kind: RunnerKind::Callable,
+        layouts: true,
+        writes_into_buffers: true,
+    };
+    Relu { description, body }
+}
+
+impl<F: FnMut(&mut Invocation<'_>) -> Result<(), RunnerError> + Send> Runner for Relu<F> {
+    fn description(&self) -> &RunnerDescription {
+        &self.description
+    }
+    fn run(&mut self, invocation: &mut Invocation<'_>) -> Result<(), RunnerError> {
+        (self.body)(invocation)
+    }
+}
+
+fn values(buffer: &Buffer) -> Vec<f64> {
+    let bytes = buffer.contiguous_bytes();
+    bytes.chunks_exact(4).map(|chunk| f64::from(f32::from_le_bytes(chunk.try_into().unwrap()))).collect()
+}
+
+fn write(buffer: &mut Buffer, index: usize, value: f64) {
+    let start = (buffer.offset() + index) * 4;
+    buffer.memory_mut()[start..start + 4].copy_from_slice(&(value as f32).to_le_bytes());
+}
+
+/// What a correct relu does.
+fn compute(invocation: &mut Invocation<'_>) {
+    let input = values(invocation.inputs[0].as_ref().unwrap());
+    for (index, x) in input.iter().enumerate() {
+        let y = if x.is_nan() || *x > 0.0 { *x } else { 0.0 };
+        write(&mut invocation.outputs[0], index, y);
+    }
+}
+
+fn subject() -> Subject {
+    Subject::new(ops::find("relu").unwrap())
+}
+
+/// The first verdict on a non-empty case that is not a pass, over some cases.
+fn first_failure(runner: &mut dyn Runner, layouts: &[Layout]) -> Option<Verdict> {
+    let subject = subject();
+    let sampler = Sampler {
+        dtypes: vec![DType::F32],
+        layouts: layouts.to_vec(),
+        strategy: Strategy::Regular,
+        budget: 2_000,
+        ..Sampler::default()
+    };
+    (0..60).find_map(|index| {
+        let case = materialise(subject.schema(), &subject.describe(&sampler, case_seed(0, index))).unwrap();
+        let verdict = judge(&subject, &case, runner);
+        verdict.failed().then_some(verdict)
+    })
+}
+
+fn failure(body: impl FnMut(&mut Invocation<'_>) -> Result<(), RunnerError> + Send) -> (Check, BugClass, String) {
+    let verdict = first_failure(&mut relu(body), &[Layout::Contiguous]).expect("a failure");
+    let finding = verdict.finding().unwrap();
+    (finding.check, finding.bug_class, finding.explanation.clone())
+}
+
+#[test]
+fn a_correct_relu_passes() {
+    let mut runner = relu(|invocation| {
+        compute(invocation);
+        Ok(())
+    });
+    assert!(first_failure(&mut runner, &Layout::ALL).is_none());
+}
+
+#[test]
+fn an_error_is_a_verdict_with_its_own_words() {
+    let (check, class, text) = failure(|_| Err(RunnerError::Raised("out of luck".to_string())));
+    assert_eq!((check, class), (Check::Runner, BugClass::Crash));
+    assert!(text.contains("out of luck"));
+}
+
+#[test]
+fn a_panic_is_a_verdict() {
+    let quiet = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let (check, _, text) = failure(|_| panic!("index 7 is out of range"));
+    std::panic::set_hook(quiet);
+    assert_eq!(check, Check::Runner);
+    assert!(text.contains("index 7"), "{text}");
+}
+
+#[test]
+fn outputs_never_written_are_named_as_such() {
+    let (check, class, text) = failure(|invocation| {
+        // A kernel that stops one element short.
+        let input = values(invocation.inputs[0].as_ref().unwrap());
+        for (index, x) in input.iter().enumerate().take(input.len().saturating_sub(1)) {
+            write(&mut invocation.outputs[0], index, x.max(0.0));
+        }
+        Ok(())
+    });
+    assert_eq!((check, class), (Check::NotWritten, BugClass::NeverWritten));
+    assert!(text.contains("never written"), "{text}");
+}
+
+#[test]
+fn a_store_past_the_end_is_seen_though_every_value_is_right() {
+    let (check, class, text) = failure(|invocation| {
+        compute(invocation);
+        let count = invocation.outputs[0].shape().iter().product::<usize>();
+        write(&mut invocation.outputs[0], count + 2, 1.0);
+        Ok(())
+    });
+    assert_eq!((check, class), (Check::OutOfBounds, BugClass::OutOfBounds));
+    assert!(text.contains("8 bytes after the end"), "{text}");
+}
+
+#[test]
+fn an_overwritten_input_is_seen_though_every_value_is_right() {
+    let (check, class, _) = failure(|invocation| {
+        compute(invocation);
+        if let Some(input) = invocation.inputs[0].as_mut()
+            && input.shape().iter().product::<usize>() > 0
+        {
+            write(input, 0, 42.0);
+        }
+        Ok(())
+    });
+    assert_eq!((check, class), (Check::InputModified, BugClass::InputOverwritten));
+}
+
+#[test]
+fn results_that_change_from_run_to_run_are_a_race() {
+    let mut calls = 0u32;
+    let (check, class, _) = failure(move |invocation| {
+        compute(invocation);
+        calls += 1;
+        // Within the bound of nothing: relu is exact, so the change must stay invisible to the value
+        // check. A negative zero is equal to zero and different in bits.
+        let results = values(&invocation.outputs[0]);
+        if let Some(zero) = results.iter().position(|value| *value == 0.0)
+            && calls.is_multiple_of(2)
+        {
+            write(&mut invocation.outputs[0], zero, -0.0);
+        }
+        Ok(())
+    });
+    assert_eq!((check, class), (Check::Nondeterministic, BugClass::Race));
+}
+
+#[test]
+fn a_kernel_that_ignores_strides_is_blamed_for_that() {
+    let mut runner = relu(|invocation| {
+        let input = invocation.inputs[0].as_ref().unwrap();
+        let count = input.shape().iter().product::<usize>();
+        let start = input.offset();
+        let flat: Vec<f64> = (start..start + count)
+            .map(|at| input.memory().get(at * 4..at * 4 + 4))
+            .map(|bytes| bytes.map_or(0.0, |bytes| f64::from(f32::from_le_bytes(bytes.try_into().unwrap()))))
+            .collect();
+        for (index, x) in flat.iter().enumerate() {
+            write(&mut invocation.outputs[0], index, if x.is_nan() || *x > 0.0 { *x } else { 0.0 });
+        }
+        Ok(())
+    });
+    let verdict = first_failure(&mut runner, &[Layout::Transposed, Layout::ColumnStep, Layout::RowGap]).unwrap();
+    assert_eq!(verdict.finding().unwrap().bug_class, BugClass::Stride);
+}
+
+#[test]
+fn wrong_shapes_and_dtypes_are_findings() {
+    let (check, _, text) = failure(|invocation| {
+        let wrong = Tensor::from_f64(DType::F32, vec![1, 2, 3], &[0.0; 6]).unwrap();
+        invocation.replace_output(0, &wrong);
+        Ok(())
+    });
+    assert_eq!(check, Check::Shape);
+    assert!(text.contains("[1, 2, 3]"), "{text}");
+    let (check, _, text) = failure(|invocation| {
+        let shape = invocation.outputs[0].shape().to_vec();
+        let zeros = vec![0.0; shape.iter().product()];
+        invocation.replace_output(0, &Tensor::from_f64(DType::F64, shape, &zeros).unwrap());
+        Ok(())
+    });
+    assert_eq!(check, Check::Dtype);
+    assert!(text.contains("float64") && text.contains("float32"), "{text}");
+}
+
+#[test]
+fn state_kept_by_the_first_shape_is_seen() {
+    let mut cached: Option<usize> = None;
+    let verdict = first_failure(
+        &mut relu(move |invocation| {
+            // A kernel compiled for the first shape it saw, and never again.
+            let count = invocation.outputs[0].shape().iter().product::<usize>();
+            let known = *cached.get_or_insert(count);
+            let input = values(invocation.inputs[0].as_ref().unwrap());
+            for (index, x) in input.iter().enumerate().take(known) {
+                write(&mut invocation.outputs[0], index, x.max(0.0));
+            }
+            Ok(())
+        }),
+        &[Layout::Contiguous],
+    );
+    assert!(verdict.is_some());
+}
+
+#[test]
+fn a_runner_that_owns_its_memory_is_not_said_to_be_checked_for_it() {
+    let mut runner = relu(|invocation| {
+        compute(invocation);
+        Ok(())
+    });
+    runner.description.writes_into_buffers = false;
+    runner.description.layouts = false;
+    let subject = subject();
+    let sampler = Sampler { dtypes: vec![DType::F32], ..Sampler::default() };
+    let case = materialise(subject.schema(), &subject.describe(&sampler, 4)).unwrap();
+    let verdict = judge(&subject, &case, &mut runner);
+    assert_eq!(verdict.outcome, Outcome::Passed);
+    assert_eq!(verdict.not_checked, ["layouts", "unwritten outputs", "stores out of bounds", "modified inputs"]);
+}
+
+#[test]
+fn a_bound_that_says_nothing_is_undetermined_and_says_why() {
+    use gpuemu_engine::schema::Precision;
+    let subject = Subject::new(ops::find("sum").unwrap())
+        .precision(Precision { accumulate: Some(DType::BF16), ..Precision::default() });
+    let mut runner = relu(|_| Ok(()));
+    let sampler = Sampler { dtypes: vec![DType::BF16], ..Sampler::default() };
+    let verdict = (0..40)
+        .map(|index| materialise(subject.schema(), &subject.describe(&sampler, case_seed(2, index))).unwrap())
+        .map(|case| judge(&subject, &case, &mut runner))
+        .find(|verdict| verdict.outcome == Outcome::Undetermined)
+        .unwrap();
+    assert!(verdict.undetermined.unwrap().contains("no bound"));
+}

@@ -1,0 +1,65 @@
+//! `gpuemu ops`, as a user sees it.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use snapbox::cmd::{Command, cargo_bin};
+use snapbox::str;
+
+fn gpuemu(arguments: &[&str]) -> Command {
+    Command::new(cargo_bin!("gpuemu")).args(arguments).env("NO_COLOR", "1")
+}
+
+#[test]
+fn an_op_is_described_with_everything_that_judges_it() {
+    gpuemu(&["ops", "softmax"]).assert().success().stderr_eq("").stdout_eq(str![[r#"
+softmax: Exponentials normalised along the last dim.
+  formula        exp(x - max) / sum(exp(x - max))
+  signature      input[...,H] -> out[...,H]
+  input          input[...,H] (case dtype): any number, NaN and infinities included
+  output         out[...,H] (case dtype)
+  dim            H: 0..=4096, reduced
+  dtypes         float32, float16, bfloat16, float64
+  properties     row-stochastic, permutation-equivariant, batch-invariant, shift-invariant
+  precision      accumulates in float32 (float64 for float64), any order of summation, exp and division within 2 ulp, rounds once to nearest
+  tolerance      bound (c = 1.25): distance from the fp64 reference to the output's rounding cell
+  escalates to   regular, tiny
+  usual bugs     padding enters the denominator; maximum not subtracted; -Inf tile gives NaN
+
+"#]]);
+}
+
+#[test]
+fn an_alias_finds_its_op() {
+    let output = gpuemu(&["ops", "flash_attention"]).assert().success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    assert!(text.starts_with("attention: softmax(q k^T * scale) v."), "{text}");
+    assert!(text.contains("parameter      softcap = 0.0"), "{text}");
+}
+
+#[test]
+fn the_list_names_every_op() {
+    let output = gpuemu(&["ops"]).assert().success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    for op in ["softmax", "layernorm", "matmul", "attention", "cross_entropy", "rope", "swiglu", "cumsum"] {
+        assert!(text.lines().any(|line| line.trim_start().starts_with(op)), "{op} is missing:\n{text}");
+    }
+    assert!(text.contains("22 ops"), "{text}");
+}
+
+#[test]
+fn an_unknown_op_is_a_usage_error_with_the_nearest_name() {
+    gpuemu(&["ops", "sofmax"]).assert().code(2).stdout_eq("").stderr_eq(str![[r#"
+error: unknown op 'sofmax'
+hint: did you mean 'softmax'? `gpuemu ops` lists all of them
+
+"#]]);
+}
+
+#[test]
+fn json_parses_with_nothing_around_it() {
+    let output = gpuemu(&["ops", "--format", "json"]).assert().success();
+    let list: serde_json::Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert_eq!(list.as_array().unwrap().len(), 22);
+    let output = gpuemu(&["ops", "matmul", "--format", "json"]).assert().success();
+    let one: serde_json::Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert_eq!(one["schema"]["signature"], "a[M,K] b[K,N] -> out[M,N]");
+}
