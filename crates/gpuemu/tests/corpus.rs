@@ -62,7 +62,8 @@ softmax_other_zero: Failed
 
 #[test]
 fn the_table_ends_with_what_was_found() {
-    let output = gpuemu(&["corpus", "--cases", "20", "--kernel", "relu", "--kernel", "gelu_no_half"]).assert().success();
+    let output =
+        gpuemu(&["corpus", "--cases", "20", "--kernel", "relu", "--kernel", "gelu_no_half"]).assert().success();
     let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
     assert!(text.contains("1 of 1 wrong kernels caught, 0 of 1 right ones flagged"), "{text}");
     assert!(text.contains("beyond 1 ulp") && text.contains("merely triggered"), "{text}");

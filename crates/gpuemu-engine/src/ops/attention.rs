@@ -3,54 +3,51 @@
 
 use super::expectation::overflows;
 use super::tanh::tanh_condition;
-use super::{Call, ExcuseKind, Expectation, Op, OpError};
+use super::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::case::Strategy;
 use crate::schema::{Property, Scalar, Schema};
 
-/// attention.
-pub struct Attention(Schema);
-
-impl Attention {
-    pub(super) fn new() -> Self {
-        Self(
-            Schema::builtin(
-                "attention",
-                "q[B,H*G,M,D] k[B,H,N,D] v[B,H,N,D] mask?:bool[M,N] scale:float=0.0 causal:bool=false \
+/// The op.
+pub(super) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin(
+            "attention",
+            "q[B,H*G,M,D] k[B,H,N,D] v[B,H,N,D] mask?:bool[M,N] scale:float=0.0 causal:bool=false \
                  window:int=0 softcap:float=0.0 masked_rows_zero:bool=false \
                  -> out[B,H*G,M,D] lse?:float32[B,H*G,M]",
-            )
-            .alias(&["flash_attention", "scaled_dot_product_attention", "sdpa"])
-            .reduces(&["N"])
-            .at_least("N", 1)
-            .at_least("D", 1)
-            .at_most("D", 128)
-            .at_most("B", 8)
-            .at_most("H", 4)
-            .at_least("G", 1)
-            .at_most("G", 4)
-            .choices("causal", &[Scalar::Bool(false), Scalar::Bool(true)])
-            .choices("window", &[Scalar::Int(0), Scalar::Int(0), Scalar::Int(0), Scalar::Int(7)])
-            .choices("softcap", &[Scalar::Float(0.0), Scalar::Float(0.0), Scalar::Float(0.0), Scalar::Float(20.0)])
-            .describe(
-                "softmax(q k^T * scale) v. `scale` 0 means 1/sqrt(D); G query heads share a key head; `causal` lets \
+        )
+        .alias(&["flash_attention", "scaled_dot_product_attention", "sdpa"])
+        .reduces(&["N"])
+        .at_least("N", 1)
+        .at_least("D", 1)
+        .at_most("D", 128)
+        .at_most("B", 8)
+        .at_most("H", 4)
+        .at_least("G", 1)
+        .at_most("G", 4)
+        .choices("causal", &[Scalar::Bool(false), Scalar::Bool(true)])
+        .choices("window", &[Scalar::Int(0), Scalar::Int(0), Scalar::Int(0), Scalar::Int(7)])
+        .choices("softcap", &[Scalar::Float(0.0), Scalar::Float(0.0), Scalar::Float(0.0), Scalar::Float(20.0)])
+        .describe(
+            "softmax(q k^T * scale) v. `scale` 0 means 1/sqrt(D); G query heads share a key head; `causal` lets \
                  query i see keys 0..=i; `window` > 0 only the last `window` of those; true in `mask` means visible; \
                  a row that sees nothing is NaN, or 0 where `masked_rows_zero`.",
-                "sum_j softmax_j(softcap(q.k_j*scale))*v_j",
-            )
-            .holds(&[
-                Property::Homogeneous { input: "v", degree: 1 },
-                Property::MaskedOutIgnored { mask: "mask", inputs: &["k"] },
-            ])
-            .amplified_by(&[Strategy::Regular, Strategy::Tiny])
-            .usual_bugs(&[
-                "scale missing",
-                "accumulator not rescaled when the maximum moves",
-                "padding keys enter the sum",
-                "causal mask off by one",
-                "head index ignored",
-            ]),
+            "sum_j softmax_j(softcap(q.k_j*scale))*v_j",
         )
-    }
+        .holds(&[
+            Property::Homogeneous { input: "v", degree: 1 },
+            Property::MaskedOutIgnored { mask: "mask", inputs: &["k"] },
+        ])
+        .amplified_by(&[Strategy::Regular, Strategy::Tiny])
+        .usual_bugs(&[
+            "scale missing",
+            "accumulator not rescaled when the maximum moves",
+            "padding keys enter the sum",
+            "causal mask off by one",
+            "head index ignored",
+        ]),
+        expect,
+    )
 }
 
 /// One query row against the keys it sees.
@@ -65,38 +62,32 @@ struct Row {
     weight_errors: Vec<f64>,
 }
 
-impl Op for Attention {
-    fn schema(&self) -> &Schema {
-        &self.0
-    }
-
-    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-        let [batches, key_heads, groups] = [call.size("B")?, call.size("H")?, call.size("G")?];
-        let [queries, keys, width] = [call.size("M")?, call.size("N")?, call.size("D")?];
-        let (q, k, v) = (call.input("q")?, call.input("k")?, call.input("v")?);
-        let heads = key_heads * groups;
-        let mut out = Expectation::with_capacity(q.len());
-        let mut lse = Expectation::with_capacity(batches * heads * queries);
-        let mut row = Row {
-            scores: vec![0.0; keys],
-            errors: vec![0.0; keys],
-            visible: vec![true; keys],
-            weights: vec![0.0; keys],
-            weight_errors: vec![0.0; keys],
-        };
-        let setting = Setting::of(call, keys, width)?;
-        for head in 0..batches * heads {
-            let key_head = head / heads * key_heads + head % heads / groups;
-            let k = &k[key_head * keys * width..][..keys * width];
-            let v = &v[key_head * keys * width..][..keys * width];
-            for query in 0..queries {
-                let q = &q[(head * queries + query) * width..][..width];
-                setting.row(call, q, k, query, &mut row);
-                setting.outputs(call, &mut row, v, width, &mut out, &mut lse);
-            }
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let [batches, key_heads, groups] = [call.size("B")?, call.size("H")?, call.size("G")?];
+    let [queries, keys, width] = [call.size("M")?, call.size("N")?, call.size("D")?];
+    let (q, k, v) = (call.input("q")?, call.input("k")?, call.input("v")?);
+    let heads = key_heads * groups;
+    let mut out = Expectation::with_capacity(q.len());
+    let mut lse = Expectation::with_capacity(batches * heads * queries);
+    let mut row = Row {
+        scores: vec![0.0; keys],
+        errors: vec![0.0; keys],
+        visible: vec![true; keys],
+        weights: vec![0.0; keys],
+        weight_errors: vec![0.0; keys],
+    };
+    let setting = Setting::of(call, keys, width)?;
+    for head in 0..batches * heads {
+        let key_head = head / heads * key_heads + head % heads / groups;
+        let k = &k[key_head * keys * width..][..keys * width];
+        let v = &v[key_head * keys * width..][..keys * width];
+        for query in 0..queries {
+            let q = &q[(head * queries + query) * width..][..width];
+            setting.row(call, q, k, query, &mut row);
+            setting.outputs(call, &mut row, v, width, &mut out, &mut lse);
         }
-        Ok(if call.wants("lse") { vec![out, lse] } else { vec![out] })
     }
+    Ok(if call.wants("lse") { vec![out, lse] } else { vec![out] })
 }
 
 struct Setting<'a> {

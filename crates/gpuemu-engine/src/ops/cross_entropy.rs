@@ -2,52 +2,43 @@
 
 use super::log_softmax::logarithm_condition;
 use super::softmax::{FOLDED, RowSum};
-use super::{Call, Expectation, Op, OpError};
+use super::{BuiltIn, Call, Expectation, OpError};
 use crate::case::Strategy;
 use crate::schema::{Property, Schema};
 
-/// cross_entropy, reduction none.
-pub struct CrossEntropy(Schema);
-
-impl CrossEntropy {
-    pub(super) fn new() -> Self {
-        Self(
-            Schema::builtin("cross_entropy", "input[N,V] target:int64[N] in 0..V -> out[N]")
-                .reduces(&["V"])
-                .at_least("V", 1)
-                .describe("Negative log-likelihood of one class per row.", "max + log(sum(exp(x - max))) - x[target]")
-                .holds(&[Property::ShiftInvariant { input: "input" }])
-                .amplified_by(&[Strategy::Regular, Strategy::Tiny])
-                .usual_bugs(&["padding enters the denominator", "target off by one", "maximum not added back"]),
-        )
-    }
+/// The op.
+pub(super) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin("cross_entropy", "input[N,V] target:int64[N] in 0..V -> out[N]")
+            .reduces(&["V"])
+            .at_least("V", 1)
+            .describe("Negative log-likelihood of one class per row.", "max + log(sum(exp(x - max))) - x[target]")
+            .holds(&[Property::ShiftInvariant { input: "input" }])
+            .amplified_by(&[Strategy::Regular, Strategy::Tiny])
+            .usual_bugs(&["padding enters the denominator", "target off by one", "maximum not added back"]),
+        expect,
+    )
 }
 
-impl Op for CrossEntropy {
-    fn schema(&self) -> &Schema {
-        &self.0
-    }
-
-    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-        let (input, target, width) = (call.input("input")?, call.input("target")?, call.size("V")?);
-        let mut expectation = Expectation::with_capacity(target.len());
-        let mut exponentials = vec![0.0; width];
-        for (row, target) in input.chunks_exact(width.max(1)).zip(target) {
-            let chosen = row[*target as usize];
-            let Some(row_sum) = RowSum::of(row, &mut exponentials, call) else {
-                expectation.push(f64::NAN, 0.0);
-                continue;
-            };
-            let log = libm::log(row_sum.sum);
-            let y = row_sum.maximum + log - chosen;
-            if row_sum.undetermined {
-                expectation.push_undetermined(y, FOLDED);
-                continue;
-            }
-            let (common, underflow) = logarithm_condition(&row_sum, log, width, call)?;
-            let condition = common + 3.0 * (row_sum.maximum.abs() + chosen.abs());
-            expectation.push(y, call.units.u * condition + underflow);
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let (input, target, width) = (call.input("input")?, call.input("target")?, call.size("V")?);
+    let mut expectation = Expectation::with_capacity(target.len());
+    let mut exponentials = vec![0.0; width];
+    for (row, target) in input.chunks_exact(width.max(1)).zip(target) {
+        let chosen = row[*target as usize];
+        let Some(row_sum) = RowSum::of(row, &mut exponentials, call) else {
+            expectation.push(f64::NAN, 0.0);
+            continue;
+        };
+        let log = libm::log(row_sum.sum);
+        let y = row_sum.maximum + log - chosen;
+        if row_sum.undetermined {
+            expectation.push_undetermined(y, FOLDED);
+            continue;
         }
-        Ok(vec![expectation])
+        let (common, underflow) = logarithm_condition(&row_sum, log, width, call)?;
+        let condition = common + 3.0 * (row_sum.maximum.abs() + chosen.abs());
+        expectation.push(y, call.units.u * condition + underflow);
     }
+    Ok(vec![expectation])
 }

@@ -2,7 +2,7 @@
 
 use super::silu::MINUS_INFINITY;
 use super::tanh::tanh_condition;
-use super::{Call, Expectation, Op, OpError};
+use super::{BuiltIn, Call, Expectation, OpError};
 use crate::case::Strategy;
 use crate::schema::{Property, Schema};
 
@@ -12,10 +12,14 @@ const TANH_SCALE: f64 = 0.797_884_560_802_865_4;
 const TANH_CUBIC: f64 = 0.044_715;
 
 /// gelu with erf.
-pub struct Gelu(Schema);
+pub(super) fn erf_op() -> BuiltIn {
+    BuiltIn::new(schema("gelu", "0.5*x*(1 + erf(x/sqrt(2)))"), expect_erf)
+}
 
 /// gelu with tanh.
-pub struct GeluTanh(Schema);
+pub(super) fn tanh_op() -> BuiltIn {
+    BuiltIn::new(schema("gelu_tanh", "0.5*x*(1 + tanh(sqrt(2/pi)*(x + 0.044715*x^3)))"), expect_tanh)
+}
 
 fn schema(name: &str, formula: &str) -> Schema {
     Schema::builtin(name, "input[...] -> out[...]")
@@ -23,18 +27,6 @@ fn schema(name: &str, formula: &str) -> Schema {
         .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
         .amplified_by(&[Strategy::Regular])
         .usual_bugs(&["factor 0.5 dropped", "wrong cubic coefficient", "erf and tanh form mixed up"])
-}
-
-impl Gelu {
-    pub(super) fn new() -> Self {
-        Self(schema("gelu", "0.5*x*(1 + erf(x/sqrt(2)))"))
-    }
-}
-
-impl GeluTanh {
-    pub(super) fn new() -> Self {
-        Self(schema("gelu_tanh", "0.5*x*(1 + tanh(sqrt(2/pi)*(x + 0.044715*x^3)))"))
-    }
 }
 
 fn expect(call: &Call<'_>, formula: impl Fn(f64) -> (f64, f64)) -> Result<Vec<Expectation>, OpError> {
@@ -51,39 +43,27 @@ fn expect(call: &Call<'_>, formula: impl Fn(f64) -> (f64, f64)) -> Result<Vec<Ex
     Ok(vec![expectation])
 }
 
-impl Op for Gelu {
-    fn schema(&self) -> &Schema {
-        &self.0
-    }
-
-    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-        expect(call, |x| {
-            let z = x * INVERSE_SQRT_2;
-            let e = libm::erf(z);
-            // erfc keeps its digits where 1 + erf cancels.
-            let y = 0.5 * x * libm::erfc(-z);
-            let slope = if z.abs() > 27.0 { 0.0 } else { 2.26 * z.abs() * libm::exp(-z * z) };
-            let condition = 0.5 * x.abs() * (4.0 * e.abs() + slope + (1.0 + e).abs()) + 2.0 * y.abs();
-            (y, condition)
-        })
-    }
+fn expect_erf(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    expect(call, |x| {
+        let z = x * INVERSE_SQRT_2;
+        let e = libm::erf(z);
+        // erfc keeps its digits where 1 + erf cancels.
+        let y = 0.5 * x * libm::erfc(-z);
+        let slope = if z.abs() > 27.0 { 0.0 } else { 2.26 * z.abs() * libm::exp(-z * z) };
+        let condition = 0.5 * x.abs() * (4.0 * e.abs() + slope + (1.0 + e).abs()) + 2.0 * y.abs();
+        (y, condition)
+    })
 }
 
-impl Op for GeluTanh {
-    fn schema(&self) -> &Schema {
-        &self.0
-    }
-
-    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-        let units = call.units;
-        expect(call, |x| {
-            let z = TANH_SCALE * (x + TANH_CUBIC * x * x * x);
-            let t = libm::tanh(z);
-            let y = x * super::sigmoid::sigmoid(2.0 * z);
-            let slope = 1.0 - t * t;
-            let argument = if slope == 0.0 { 0.0 } else { 5.0 * slope * z.abs() };
-            let condition = 0.5 * x.abs() * (tanh_condition(z, t, &units) + argument + (1.0 + t).abs()) + 2.0 * y.abs();
-            (y, condition)
-        })
-    }
+fn expect_tanh(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let units = call.units;
+    expect(call, |x| {
+        let z = TANH_SCALE * (x + TANH_CUBIC * x * x * x);
+        let t = libm::tanh(z);
+        let y = x * super::sigmoid::sigmoid(2.0 * z);
+        let slope = 1.0 - t * t;
+        let argument = if slope == 0.0 { 0.0 } else { 5.0 * slope * z.abs() };
+        let condition = 0.5 * x.abs() * (tanh_condition(z, t, &units) + argument + (1.0 + t).abs()) + 2.0 * y.abs();
+        (y, condition)
+    })
 }

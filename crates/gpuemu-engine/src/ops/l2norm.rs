@@ -1,34 +1,25 @@
 //! l2norm over the last dim.
 
 use super::rmsnorm::normalise;
-use super::{Call, Expectation, Op, OpError};
+use super::{BuiltIn, Call, Expectation, OpError};
 use crate::case::Strategy;
 use crate::schema::{Property, Schema};
 
-/// l2norm.
-pub struct L2Norm(Schema);
-
-impl L2Norm {
-    pub(super) fn new() -> Self {
-        Self(
-            Schema::builtin("l2norm", "input[...,H] eps:float=1e-12 -> out[...,H]")
-                .alias(&["l2_normalize"])
-                .reduces(&["H"])
-                .describe("Rows divided by their Euclidean length.", "x/sqrt(sum(x^2) + eps)")
-                .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
-                .amplified_by(&[Strategy::Tiny, Strategy::Regular])
-                .usual_bugs(&["square root dropped", "eps inside or outside of the root"]),
-        )
-    }
+/// The op.
+pub(super) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin("l2norm", "input[...,H] eps:float=1e-12 -> out[...,H]")
+            .alias(&["l2_normalize"])
+            .reduces(&["H"])
+            .describe("Rows divided by their Euclidean length.", "x/sqrt(sum(x^2) + eps)")
+            .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
+            .amplified_by(&[Strategy::Tiny, Strategy::Regular])
+            .usual_bugs(&["square root dropped", "eps inside or outside of the root"]),
+        expect,
+    )
 }
 
-impl Op for L2Norm {
-    fn schema(&self) -> &Schema {
-        &self.0
-    }
-
-    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-        let (input, width) = (call.input("input")?, call.size("H")?);
-        normalise(call, input, width, 1.0, call.float("eps")?, |_| 1.0)
-    }
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let (input, width) = (call.input("input")?, call.size("H")?);
+    normalise(call, input, width, 1.0, call.float("eps")?, |_| 1.0)
 }

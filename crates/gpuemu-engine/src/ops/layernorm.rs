@@ -1,83 +1,71 @@
 //! layernorm over the last dim, with optional weight and bias.
 
 use super::expectation::overflows;
-use super::{Call, ExcuseKind, Expectation, Op, OpError};
+use super::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::case::Strategy;
 use crate::schema::{Property, Schema, VarianceForm};
 
-/// layernorm.
-pub struct LayerNorm(Schema);
-
-impl LayerNorm {
-    pub(super) fn new() -> Self {
-        Self(
-            Schema::builtin("layernorm", "input[...,H] weight?[H] bias?[H] eps:float=1e-5 -> out[...,H]")
-                .alias(&["layer_norm"])
-                .reduces(&["H"])
-                .at_least("H", 1)
-                .describe(
-                    "Rows normalised to mean 0 and (biased) variance 1.",
-                    "(x - mean)/sqrt(var + eps)*weight + bias",
-                )
-                .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
-                .amplified_by(&[Strategy::Tiny, Strategy::Shifted, Strategy::Regular])
-                .usual_bugs(&[
-                    "padding enters the variance",
-                    "one-pass variance",
-                    "eps outside of the root",
-                    "unbiased variance",
-                ]),
-        )
-    }
+/// The op.
+pub(super) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin("layernorm", "input[...,H] weight?[H] bias?[H] eps:float=1e-5 -> out[...,H]")
+            .alias(&["layer_norm"])
+            .reduces(&["H"])
+            .at_least("H", 1)
+            .describe("Rows normalised to mean 0 and (biased) variance 1.", "(x - mean)/sqrt(var + eps)*weight + bias")
+            .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
+            .amplified_by(&[Strategy::Tiny, Strategy::Shifted, Strategy::Regular])
+            .usual_bugs(&[
+                "padding enters the variance",
+                "one-pass variance",
+                "eps outside of the root",
+                "unbiased variance",
+            ]),
+        expect,
+    )
 }
 
 pub(super) const UNDETERMINED_VARIANCE: &str = "variance lost to rounding";
 
-impl Op for LayerNorm {
-    fn schema(&self) -> &Schema {
-        &self.0
-    }
-
-    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-        let (input, width) = (call.input("input")?, call.size("H")?);
-        let (weight, bias, eps) = (call.optional("weight"), call.optional("bias"), call.float("eps")?);
-        let units = call.units;
-        let mut expectation = Expectation::with_capacity(input.len());
-        for row in input.chunks_exact(width.max(1)) {
-            let moments = Moments::of(row, eps, call)?;
-            for (column, x) in row.iter().enumerate() {
-                let w = weight.map_or(1.0, |weight| weight[column]);
-                let b = bias.map_or(0.0, |bias| bias[column]);
-                let normalised = (x - moments.mean) * moments.inverse_deviation;
-                let scaled = w * normalised;
-                let y = scaled + b;
-                let growth = 1.0 + moments.inverse_error;
-                let mut delta = w.abs() * moments.inverse_deviation * growth * moments.mean_error
-                    + scaled.abs() * (moments.inverse_error + units.u * (units.rsqrt + 4.0))
-                    + units.u * (y.abs() + b.abs())
-                    + 2.0 * units.mid * scaled.abs()
-                    + units.mid_eta * (1.0 + w.abs())
-                    + units.eta * (2.0 + w.abs())
-                    + units.flush * (2.0 + w.abs() * (1.0 + moments.inverse_deviation));
-                if call.precision.folded {
-                    let terms = x.abs() + moments.mean.abs();
-                    delta += 2.0 * units.u * terms * moments.inverse_deviation * w.abs();
-                }
-                if moments.overflow {
-                    let kind = ExcuseKind::Overflow { nan: true, infinite: false, value: Some(b) };
-                    expectation.push_overflow(y, delta, kind, "sum of |x| or of squared deviations");
-                } else if overflows(scaled.abs(), units.max) && y.is_finite() {
-                    let kind = ExcuseKind::Overflow { nan: false, infinite: true, value: None };
-                    expectation.push_overflow(y, delta, kind, "the scaled row before its bias");
-                } else if moments.undetermined {
-                    expectation.push_undetermined(y, UNDETERMINED_VARIANCE);
-                } else {
-                    expectation.push(y, delta);
-                }
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let (input, width) = (call.input("input")?, call.size("H")?);
+    let (weight, bias, eps) = (call.optional("weight"), call.optional("bias"), call.float("eps")?);
+    let units = call.units;
+    let mut expectation = Expectation::with_capacity(input.len());
+    for row in input.chunks_exact(width.max(1)) {
+        let moments = Moments::of(row, eps, call)?;
+        for (column, x) in row.iter().enumerate() {
+            let w = weight.map_or(1.0, |weight| weight[column]);
+            let b = bias.map_or(0.0, |bias| bias[column]);
+            let normalised = (x - moments.mean) * moments.inverse_deviation;
+            let scaled = w * normalised;
+            let y = scaled + b;
+            let growth = 1.0 + moments.inverse_error;
+            let mut delta = w.abs() * moments.inverse_deviation * growth * moments.mean_error
+                + scaled.abs() * (moments.inverse_error + units.u * (units.rsqrt + 4.0))
+                + units.u * (y.abs() + b.abs())
+                + 2.0 * units.mid * scaled.abs()
+                + units.mid_eta * (1.0 + w.abs())
+                + units.eta * (2.0 + w.abs())
+                + units.flush * (2.0 + w.abs() * (1.0 + moments.inverse_deviation));
+            if call.precision.folded {
+                let terms = x.abs() + moments.mean.abs();
+                delta += 2.0 * units.u * terms * moments.inverse_deviation * w.abs();
+            }
+            if moments.overflow {
+                let kind = ExcuseKind::Overflow { nan: true, infinite: false, value: Some(b) };
+                expectation.push_overflow(y, delta, kind, "sum of |x| or of squared deviations");
+            } else if overflows(scaled.abs(), units.max) && y.is_finite() {
+                let kind = ExcuseKind::Overflow { nan: false, infinite: true, value: None };
+                expectation.push_overflow(y, delta, kind, "the scaled row before its bias");
+            } else if moments.undetermined {
+                expectation.push_undetermined(y, UNDETERMINED_VARIANCE);
+            } else {
+                expectation.push(y, delta);
             }
         }
-        Ok(vec![expectation])
     }
+    Ok(vec![expectation])
 }
 
 /// Mean, variance and their errors for one row.

@@ -1,58 +1,49 @@
 //! log_softmax along the last dim.
 
 use super::softmax::{FOLDED, RowSum};
-use super::{Call, Expectation, Op, OpError};
+use super::{BuiltIn, Call, Expectation, OpError};
 use crate::case::Strategy;
 use crate::schema::{Property, Schema};
 
-/// log_softmax.
-pub struct LogSoftmax(Schema);
-
-impl LogSoftmax {
-    pub(super) fn new() -> Self {
-        Self(
-            Schema::builtin("log_softmax", "input[...,H] -> out[...,H]")
-                .reduces(&["H"])
-                .describe("Logarithm of the softmax along the last dim.", "x - max - log(sum(exp(x - max)))")
-                .holds(&[
-                    Property::PermutationEquivariant,
-                    Property::BatchInvariant,
-                    Property::ShiftInvariant { input: "input" },
-                ])
-                .amplified_by(&[Strategy::Regular, Strategy::Tiny])
-                .usual_bugs(&["padding enters the denominator", "log of a softmax that underflowed"]),
-        )
-    }
+/// The op.
+pub(super) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin("log_softmax", "input[...,H] -> out[...,H]")
+            .reduces(&["H"])
+            .describe("Logarithm of the softmax along the last dim.", "x - max - log(sum(exp(x - max)))")
+            .holds(&[
+                Property::PermutationEquivariant,
+                Property::BatchInvariant,
+                Property::ShiftInvariant { input: "input" },
+            ])
+            .amplified_by(&[Strategy::Regular, Strategy::Tiny])
+            .usual_bugs(&["padding enters the denominator", "log of a softmax that underflowed"]),
+        expect,
+    )
 }
 
-impl Op for LogSoftmax {
-    fn schema(&self) -> &Schema {
-        &self.0
-    }
-
-    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-        let (input, width) = (call.input("input")?, call.size("H")?);
-        let mut expectation = Expectation::with_capacity(input.len());
-        let mut exponentials = vec![0.0; width];
-        for row in input.chunks_exact(width.max(1)) {
-            let Some(row_sum) = RowSum::of(row, &mut exponentials, call) else {
-                row.iter().for_each(|_| expectation.push(f64::NAN, 0.0));
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let (input, width) = (call.input("input")?, call.size("H")?);
+    let mut expectation = Expectation::with_capacity(input.len());
+    let mut exponentials = vec![0.0; width];
+    for row in input.chunks_exact(width.max(1)) {
+        let Some(row_sum) = RowSum::of(row, &mut exponentials, call) else {
+            row.iter().for_each(|_| expectation.push(f64::NAN, 0.0));
+            continue;
+        };
+        let log = libm::log(row_sum.sum);
+        let (common, underflow) = logarithm_condition(&row_sum, log, width, call)?;
+        for x in row {
+            let y = x - row_sum.maximum - log;
+            if row_sum.undetermined {
+                expectation.push_undetermined(y, FOLDED);
                 continue;
-            };
-            let log = libm::log(row_sum.sum);
-            let (common, underflow) = logarithm_condition(&row_sum, log, width, call)?;
-            for x in row {
-                let y = x - row_sum.maximum - log;
-                if row_sum.undetermined {
-                    expectation.push_undetermined(y, FOLDED);
-                    continue;
-                }
-                let condition = common + 3.0 * (row_sum.maximum.abs() + x.abs());
-                expectation.push(y, call.units.u * condition + underflow);
             }
+            let condition = common + 3.0 * (row_sum.maximum.abs() + x.abs());
+            expectation.push(y, call.units.u * condition + underflow);
         }
-        Ok(vec![expectation])
     }
+    Ok(vec![expectation])
 }
 
 /// F + aW + E + 3 ln S, the error of log Σ e^(x−m) in units of u, and its underflow term.

@@ -5,66 +5,57 @@ use multiversion::multiversion;
 use super::call::all_integers;
 use super::expectation::overflows;
 use super::sum::SUM_OVERFLOW;
-use super::{Call, Expectation, Op, OpError};
+use super::{BuiltIn, Call, Expectation, OpError};
 use crate::case::Strategy;
 use crate::schema::{Property, Schema};
 
-/// matmul.
-pub struct Matmul(Schema);
-
-impl Matmul {
-    pub(super) fn new() -> Self {
-        Self(
-            Schema::builtin("matmul", "a[M,K] b[K,N] -> out[M,N]")
-                .alias(&["gemm", "mm"])
-                .reduces(&["K"])
-                .describe("Matrix product.", "out[i,j] = sum_k a[i,k]*b[k,j]")
-                .holds(&[
-                    Property::Linear { input: "a" },
-                    Property::Linear { input: "b" },
-                    Property::Homogeneous { input: "a", degree: 1 },
-                    Property::Homogeneous { input: "b", degree: 1 },
-                ])
-                .amplified_by(&[Strategy::Integers, Strategy::Regular])
-                .usual_bugs(&["accumulator overwritten", "K tail not masked", "accumulation in a narrow dtype"]),
-        )
-    }
+/// The op.
+pub(super) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin("matmul", "a[M,K] b[K,N] -> out[M,N]")
+            .alias(&["gemm", "mm"])
+            .reduces(&["K"])
+            .describe("Matrix product.", "out[i,j] = sum_k a[i,k]*b[k,j]")
+            .holds(&[
+                Property::Linear { input: "a" },
+                Property::Linear { input: "b" },
+                Property::Homogeneous { input: "a", degree: 1 },
+                Property::Homogeneous { input: "b", degree: 1 },
+            ])
+            .amplified_by(&[Strategy::Integers, Strategy::Regular])
+            .usual_bugs(&["accumulator overwritten", "K tail not masked", "accumulation in a narrow dtype"]),
+        expect,
+    )
 }
 
-impl Op for Matmul {
-    fn schema(&self) -> &Schema {
-        &self.0
-    }
-
-    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-        let (a, b) = (call.input("a")?, call.input("b")?);
-        let (rows, inner, columns) = (call.size("M")?, call.size("K")?, call.size("N")?);
-        let units = call.units;
-        let mut product = vec![0.0; rows * columns];
-        let mut magnitude = vec![0.0; rows * columns];
-        products(a, b, inner, columns, &mut product, &mut magnitude);
-        let exact = all_integers(a) && all_integers(b);
-        let error = units.u * call.summation(inner.max(1))? + units.input * (2.0 + units.input);
-        let underflow = inner as f64 * (units.eta + units.flush);
-        let mut expectation = Expectation::with_capacity(product.len());
-        for (index, (y, magnitude)) in product.iter().zip(&magnitude).enumerate() {
-            if y.is_infinite()
-                && units.reference == 0.0
-                && overflows(finite_magnitude(a, b, inner, columns, index), units.max)
-            {
-                expectation.push_overflow(*y, 0.0, SUM_OVERFLOW, "|A||B| beside an infinity");
-                continue;
-            }
-            let delta = if exact && *magnitude <= units.exact { 0.0 } else { error * magnitude + underflow };
-            // In float64 the reference overflows with the kernel, and y says nothing.
-            if overflows(*magnitude, units.max) && (y.is_finite() || units.reference > 0.0) {
-                expectation.push_overflow(*y, delta, SUM_OVERFLOW, "|A||B|");
-            } else {
-                expectation.push(*y, delta);
-            }
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let (a, b) = (call.input("a")?, call.input("b")?);
+    let (rows, inner, columns) = (call.size("M")?, call.size("K")?, call.size("N")?);
+    let units = call.units;
+    let mut product = vec![0.0; rows * columns];
+    let mut magnitude = vec![0.0; rows * columns];
+    products(a, b, inner, columns, &mut product, &mut magnitude);
+    let exact = all_integers(a) && all_integers(b);
+    let error = units.u * call.summation(inner.max(1))? + units.input * (2.0 + units.input);
+    let underflow = inner as f64 * (units.eta + units.flush);
+    let mut expectation = Expectation::with_capacity(product.len());
+    for (index, (y, magnitude)) in product.iter().zip(&magnitude).enumerate() {
+        if y.is_infinite()
+            && units.reference == 0.0
+            && overflows(finite_magnitude(a, b, inner, columns, index), units.max)
+        {
+            expectation.push_overflow(*y, 0.0, SUM_OVERFLOW, "|A||B| beside an infinity");
+            continue;
         }
-        Ok(vec![expectation])
+        let delta = if exact && *magnitude <= units.exact { 0.0 } else { error * magnitude + underflow };
+        // In float64 the reference overflows with the kernel, and y says nothing.
+        if overflows(*magnitude, units.max) && (y.is_finite() || units.reference > 0.0) {
+            expectation.push_overflow(*y, delta, SUM_OVERFLOW, "|A||B|");
+        } else {
+            expectation.push(*y, delta);
+        }
     }
+    Ok(vec![expectation])
 }
 
 /// Σ|a||b| over the finite products of one element.

@@ -2,54 +2,45 @@
 
 use super::expectation::overflows;
 use super::sum::{RowTotal, SUM_OVERFLOW};
-use super::{Call, Expectation, Op, OpError};
+use super::{BuiltIn, Call, Expectation, OpError};
 use crate::case::Strategy;
 use crate::schema::{Property, Schema};
 
-/// mean.
-pub struct Mean(Schema);
-
-impl Mean {
-    pub(super) fn new() -> Self {
-        Self(
-            Schema::builtin("mean", "input[...,H] -> out[...]")
-                .reduces(&["H"])
-                .at_least("H", 1)
-                .describe("Mean along the last dim.", "sum(x)/H")
-                .holds(&[
-                    Property::PermutationEquivariant,
-                    Property::BatchInvariant,
-                    Property::Homogeneous { input: "input", degree: 1 },
-                ])
-                .amplified_by(&[Strategy::Integers, Strategy::Shifted])
-                .usual_bugs(&["divided by the padded width", "tail elements dropped"]),
-        )
-    }
+/// The op.
+pub(super) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin("mean", "input[...,H] -> out[...]")
+            .reduces(&["H"])
+            .at_least("H", 1)
+            .describe("Mean along the last dim.", "sum(x)/H")
+            .holds(&[
+                Property::PermutationEquivariant,
+                Property::BatchInvariant,
+                Property::Homogeneous { input: "input", degree: 1 },
+            ])
+            .amplified_by(&[Strategy::Integers, Strategy::Shifted])
+            .usual_bugs(&["divided by the padded width", "tail elements dropped"]),
+        expect,
+    )
 }
 
-impl Op for Mean {
-    fn schema(&self) -> &Schema {
-        &self.0
-    }
-
-    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-        let (input, width) = (call.input("input")?, call.size("H")?);
-        let summation = call.summation(width.max(1))?;
-        let units = call.units;
-        let count = width as f64;
-        let mut expectation = Expectation::with_capacity(call.batch_count());
-        for row in input.chunks_exact(width.max(1)) {
-            let total = RowTotal::of(row);
-            let y = total.sum / count;
-            // A division or a multiplication with 1/H, within Q/2 + 1 roundings.
-            let condition = total.error(summation, row, units.exact) / count + 3.0 * y.abs();
-            let delta = units.u * condition + units.eta + 2.0 * units.flush;
-            if overflows(total.absolute, units.max) {
-                expectation.push_overflow(y, delta, SUM_OVERFLOW, "sum of |x|");
-            } else {
-                expectation.push(y, delta);
-            }
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let (input, width) = (call.input("input")?, call.size("H")?);
+    let summation = call.summation(width.max(1))?;
+    let units = call.units;
+    let count = width as f64;
+    let mut expectation = Expectation::with_capacity(call.batch_count());
+    for row in input.chunks_exact(width.max(1)) {
+        let total = RowTotal::of(row);
+        let y = total.sum / count;
+        // A division or a multiplication with 1/H, within Q/2 + 1 roundings.
+        let condition = total.error(summation, row, units.exact) / count + 3.0 * y.abs();
+        let delta = units.u * condition + units.eta + 2.0 * units.flush;
+        if overflows(total.absolute, units.max) {
+            expectation.push_overflow(y, delta, SUM_OVERFLOW, "sum of |x|");
+        } else {
+            expectation.push(y, delta);
         }
-        Ok(vec![expectation])
     }
+    Ok(vec![expectation])
 }

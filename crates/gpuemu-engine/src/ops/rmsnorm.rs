@@ -2,44 +2,35 @@
 
 use super::expectation::overflows;
 use super::layernorm::UNDETERMINED_VARIANCE;
-use super::{Call, ExcuseKind, Expectation, Op, OpError};
+use super::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::case::Strategy;
 use crate::schema::{Property, Scalar, Schema};
 
-/// rmsnorm.
-pub struct RmsNorm(Schema);
-
-impl RmsNorm {
-    pub(super) fn new() -> Self {
-        Self(
-            Schema::builtin("rmsnorm", "input[...,H] weight?[H] eps:float=1e-5 unit_offset:bool=false -> out[...,H]")
-                .alias(&["rms_norm"])
-                .reduces(&["H"])
-                .at_least("H", 1)
-                .choices("unit_offset", &[Scalar::Bool(false), Scalar::Bool(true)])
-                .describe(
-                    "Rows divided by their root mean square; `unit_offset` scales by 1 + weight.",
-                    "x/sqrt(mean(x^2) + eps)*weight",
-                )
-                .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
-                .amplified_by(&[Strategy::Tiny, Strategy::Regular])
-                .usual_bugs(&["square root dropped", "eps outside of the root", "mean over the padded width"]),
-        )
-    }
+/// The op.
+pub(super) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin("rmsnorm", "input[...,H] weight?[H] eps:float=1e-5 unit_offset:bool=false -> out[...,H]")
+            .alias(&["rms_norm"])
+            .reduces(&["H"])
+            .at_least("H", 1)
+            .choices("unit_offset", &[Scalar::Bool(false), Scalar::Bool(true)])
+            .describe(
+                "Rows divided by their root mean square; `unit_offset` scales by 1 + weight.",
+                "x/sqrt(mean(x^2) + eps)*weight",
+            )
+            .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
+            .amplified_by(&[Strategy::Tiny, Strategy::Regular])
+            .usual_bugs(&["square root dropped", "eps outside of the root", "mean over the padded width"]),
+        expect,
+    )
 }
 
-impl Op for RmsNorm {
-    fn schema(&self) -> &Schema {
-        &self.0
-    }
-
-    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-        let (input, width) = (call.input("input")?, call.size("H")?);
-        let (weight, eps) = (call.optional("weight"), call.float("eps")?);
-        let offset = if call.flag("unit_offset") { 1.0 } else { 0.0 };
-        let scale = |column: usize| weight.map_or(1.0, |weight| offset + weight[column]);
-        normalise(call, input, width, width as f64, eps, scale)
-    }
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let (input, width) = (call.input("input")?, call.size("H")?);
+    let (weight, eps) = (call.optional("weight"), call.float("eps")?);
+    let offset = if call.flag("unit_offset") { 1.0 } else { 0.0 };
+    let scale = |column: usize| weight.map_or(1.0, |weight| offset + weight[column]);
+    normalise(call, input, width, width as f64, eps, scale)
 }
 
 /// x / √(Σx²/divisor + eps) · scale: rms with divisor H, l2 with divisor 1.

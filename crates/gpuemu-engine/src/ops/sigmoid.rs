@@ -1,36 +1,27 @@
 //! sigmoid: 1 / (1 + e⁻ˣ).
 
-use super::{Call, Expectation, Op, OpError};
+use super::{BuiltIn, Call, Expectation, OpError};
 use crate::case::Strategy;
 use crate::schema::{Property, Schema, Units};
 
-/// sigmoid.
-pub struct Sigmoid(Schema);
-
-impl Sigmoid {
-    pub(super) fn new() -> Self {
-        Self(
-            Schema::builtin("sigmoid", "input[...] -> out[...]")
-                .describe("Logistic function.", "1/(1 + exp(-x))")
-                .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
-                .amplified_by(&[Strategy::Regular])
-                .usual_bugs(&["sign of the exponent", "argument scaled"]),
-        )
-    }
+/// The op.
+pub(super) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin("sigmoid", "input[...] -> out[...]")
+            .describe("Logistic function.", "1/(1 + exp(-x))")
+            .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
+            .amplified_by(&[Strategy::Regular])
+            .usual_bugs(&["sign of the exponent", "argument scaled"]),
+        expect,
+    )
 }
 
-impl Op for Sigmoid {
-    fn schema(&self) -> &Schema {
-        &self.0
-    }
-
-    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-        let units = call.units;
-        call.elementwise("input", |x| {
-            let y = sigmoid(x);
-            (y, units.u * sigmoid_condition(x, y, &units) + 2.0 * units.tiny)
-        })
-    }
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let units = call.units;
+    call.elementwise("input", |x| {
+        let y = sigmoid(x);
+        (y, units.u * sigmoid_condition(x, y, &units) + 2.0 * units.tiny)
+    })
 }
 
 /// The logistic function without overflow on either side.

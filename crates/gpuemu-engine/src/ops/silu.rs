@@ -1,44 +1,35 @@
 //! silu (swish): x·σ(x).
 
 use super::sigmoid::{sigmoid, sigmoid_condition};
-use super::{Call, ExcuseKind, Expectation, Op, OpError};
+use super::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::case::Strategy;
 use crate::schema::{Property, Schema, Units};
 
-/// silu.
-pub struct Silu(Schema);
-
-impl Silu {
-    pub(super) fn new() -> Self {
-        Self(
-            Schema::builtin("silu", "input[...] -> out[...]")
-                .alias(&["swish"])
-                .describe("Sigmoid-weighted linear unit.", "x * sigmoid(x)")
-                .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
-                .amplified_by(&[Strategy::Regular])
-                .usual_bugs(&["argument of the sigmoid scaled", "sigmoid missing"]),
-        )
-    }
+/// The op.
+pub(super) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin("silu", "input[...] -> out[...]")
+            .alias(&["swish"])
+            .describe("Sigmoid-weighted linear unit.", "x * sigmoid(x)")
+            .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
+            .amplified_by(&[Strategy::Regular])
+            .usual_bugs(&["argument of the sigmoid scaled", "sigmoid missing"]),
+        expect,
+    )
 }
 
-impl Op for Silu {
-    fn schema(&self) -> &Schema {
-        &self.0
-    }
-
-    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-        let input = call.input("input")?;
-        let mut expectation = Expectation::with_capacity(input.len());
-        for x in input {
-            let (y, delta) = silu(*x, &call.units);
-            if *x == f64::NEG_INFINITY {
-                expectation.push_overflow(0.0, 0.0, MINUS_INFINITY, "-Inf times 0");
-            } else {
-                expectation.push(y, delta);
-            }
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let input = call.input("input")?;
+    let mut expectation = Expectation::with_capacity(input.len());
+    for x in input {
+        let (y, delta) = silu(*x, &call.units);
+        if *x == f64::NEG_INFINITY {
+            expectation.push_overflow(0.0, 0.0, MINUS_INFINITY, "-Inf times 0");
+        } else {
+            expectation.push(y, delta);
         }
-        Ok(vec![expectation])
     }
+    Ok(vec![expectation])
 }
 
 /// −Inf · 0 is NaN; the limit is 0. Correct kernels give either.

@@ -1,62 +1,53 @@
 //! softmax along the last dim.
 
-use super::{Call, Expectation, Op, OpError};
+use super::{BuiltIn, Call, Expectation, OpError};
 use crate::case::Strategy;
 use crate::schema::{Property, Schema};
 
-/// softmax.
-pub struct Softmax(Schema);
-
-impl Softmax {
-    pub(super) fn new() -> Self {
-        Self(
-            Schema::builtin("softmax", "input[...,H] -> out[...,H]")
-                .reduces(&["H"])
-                .describe("Exponentials normalised along the last dim.", "exp(x - max) / sum(exp(x - max))")
-                .holds(&[
-                    Property::RowStochastic,
-                    Property::PermutationEquivariant,
-                    Property::BatchInvariant,
-                    Property::ShiftInvariant { input: "input" },
-                ])
-                .amplified_by(&[Strategy::Regular, Strategy::Tiny])
-                .usual_bugs(&["padding enters the denominator", "maximum not subtracted", "-Inf tile gives NaN"]),
-        )
-    }
+/// The op.
+pub(super) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin("softmax", "input[...,H] -> out[...,H]")
+            .reduces(&["H"])
+            .describe("Exponentials normalised along the last dim.", "exp(x - max) / sum(exp(x - max))")
+            .holds(&[
+                Property::RowStochastic,
+                Property::PermutationEquivariant,
+                Property::BatchInvariant,
+                Property::ShiftInvariant { input: "input" },
+            ])
+            .amplified_by(&[Strategy::Regular, Strategy::Tiny])
+            .usual_bugs(&["padding enters the denominator", "maximum not subtracted", "-Inf tile gives NaN"]),
+        expect,
+    )
 }
 
-impl Op for Softmax {
-    fn schema(&self) -> &Schema {
-        &self.0
-    }
-
-    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-        let (input, width) = (call.input("input")?, call.size("H")?);
-        let summation = call.summation(width.max(1))?;
-        let units = call.units;
-        let mut expectation = Expectation::with_capacity(input.len());
-        let mut exponentials = vec![0.0; width];
-        for row in input.chunks_exact(width.max(1)) {
-            let Some(row_sum) = RowSum::of(row, &mut exponentials, call) else {
-                row.iter().for_each(|_| expectation.push(f64::NAN, 0.0));
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let (input, width) = (call.input("input")?, call.size("H")?);
+    let summation = call.summation(width.max(1))?;
+    let units = call.units;
+    let mut expectation = Expectation::with_capacity(input.len());
+    let mut exponentials = vec![0.0; width];
+    for row in input.chunks_exact(width.max(1)) {
+        let Some(row_sum) = RowSum::of(row, &mut exponentials, call) else {
+            row.iter().for_each(|_| expectation.push(f64::NAN, 0.0));
+            continue;
+        };
+        let common = summation + units.argument * row_sum.spread + 2.0 * units.exp + units.division + 1.0;
+        let underflow = units.tiny * (1.0 + 1.0 / row_sum.sum);
+        let denominator_underflow = width as f64 * units.tiny / row_sum.sum;
+        for (x, e) in row.iter().zip(&exponentials) {
+            let y = e / row_sum.sum;
+            if row_sum.undetermined {
+                expectation.push_undetermined(y, FOLDED);
                 continue;
-            };
-            let common = summation + units.argument * row_sum.spread + 2.0 * units.exp + units.division + 1.0;
-            let underflow = units.tiny * (1.0 + 1.0 / row_sum.sum);
-            let denominator_underflow = width as f64 * units.tiny / row_sum.sum;
-            for (x, e) in row.iter().zip(&exponentials) {
-                let y = e / row_sum.sum;
-                if row_sum.undetermined {
-                    expectation.push_undetermined(y, FOLDED);
-                    continue;
-                }
-                let argument = if *e == 0.0 { 0.0 } else { units.argument * row_sum.distance(*x) };
-                let delta = units.u * y * (common + argument) + underflow + y * denominator_underflow;
-                expectation.push(y, delta);
             }
+            let argument = if *e == 0.0 { 0.0 } else { units.argument * row_sum.distance(*x) };
+            let delta = units.u * y * (common + argument) + underflow + y * denominator_underflow;
+            expectation.push(y, delta);
         }
-        Ok(vec![expectation])
     }
+    Ok(vec![expectation])
 }
 
 pub(super) const FOLDED: &str = "folded exp2(x*c - m*c) with a large maximum";

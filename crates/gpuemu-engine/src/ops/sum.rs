@@ -2,56 +2,47 @@
 
 use super::call::all_integers;
 use super::expectation::overflows;
-use super::{Call, ExcuseKind, Expectation, Op, OpError};
+use super::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::case::Strategy;
 use crate::schema::{Property, Schema};
 
-/// sum.
-pub struct Sum(Schema);
-
-impl Sum {
-    pub(super) fn new() -> Self {
-        Self(
-            Schema::builtin("sum", "input[...,H] -> out[...]")
-                .reduces(&["H"])
-                .describe("Sum along the last dim.", "sum(x)")
-                .holds(&[
-                    Property::PermutationEquivariant,
-                    Property::BatchInvariant,
-                    Property::Linear { input: "input" },
-                    Property::Homogeneous { input: "input", degree: 1 },
-                ])
-                .amplified_by(&[Strategy::Integers, Strategy::Shifted])
-                .usual_bugs(&["tail elements dropped", "accumulation in a narrow dtype"]),
-        )
-    }
+/// The op.
+pub(super) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin("sum", "input[...,H] -> out[...]")
+            .reduces(&["H"])
+            .describe("Sum along the last dim.", "sum(x)")
+            .holds(&[
+                Property::PermutationEquivariant,
+                Property::BatchInvariant,
+                Property::Linear { input: "input" },
+                Property::Homogeneous { input: "input", degree: 1 },
+            ])
+            .amplified_by(&[Strategy::Integers, Strategy::Shifted])
+            .usual_bugs(&["tail elements dropped", "accumulation in a narrow dtype"]),
+        expect,
+    )
 }
 
-impl Op for Sum {
-    fn schema(&self) -> &Schema {
-        &self.0
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let (input, width) = (call.input("input")?, call.size("H")?);
+    let units = call.units;
+    let mut expectation = Expectation::with_capacity(call.batch_count());
+    if width == 0 {
+        (0..call.batch_count()).for_each(|_| expectation.push(0.0, 0.0));
+        return Ok(vec![expectation]);
     }
-
-    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-        let (input, width) = (call.input("input")?, call.size("H")?);
-        let units = call.units;
-        let mut expectation = Expectation::with_capacity(call.batch_count());
-        if width == 0 {
-            (0..call.batch_count()).for_each(|_| expectation.push(0.0, 0.0));
-            return Ok(vec![expectation]);
+    let summation = call.summation(width)?;
+    for row in input.chunks_exact(width) {
+        let total = RowTotal::of(row);
+        let delta = units.u * total.error(summation, row, units.exact) + width as f64 * units.flush;
+        if overflows(total.absolute, units.max) {
+            expectation.push_overflow(total.sum, delta, SUM_OVERFLOW, "sum of |x|");
+        } else {
+            expectation.push(total.sum, delta);
         }
-        let summation = call.summation(width)?;
-        for row in input.chunks_exact(width) {
-            let total = RowTotal::of(row);
-            let delta = units.u * total.error(summation, row, units.exact) + width as f64 * units.flush;
-            if overflows(total.absolute, units.max) {
-                expectation.push_overflow(total.sum, delta, SUM_OVERFLOW, "sum of |x|");
-            } else {
-                expectation.push(total.sum, delta);
-            }
-        }
-        Ok(vec![expectation])
     }
+    Ok(vec![expectation])
 }
 
 pub(super) const SUM_OVERFLOW: ExcuseKind = ExcuseKind::Overflow { nan: true, infinite: true, value: None };

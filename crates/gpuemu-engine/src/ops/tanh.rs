@@ -1,36 +1,27 @@
 //! tanh.
 
-use super::{Call, Expectation, Op, OpError};
+use super::{BuiltIn, Call, Expectation, OpError};
 use crate::case::Strategy;
 use crate::schema::{Property, Schema, Units};
 
-/// tanh.
-pub struct Tanh(Schema);
-
-impl Tanh {
-    pub(super) fn new() -> Self {
-        Self(
-            Schema::builtin("tanh", "input[...] -> out[...]")
-                .describe("Hyperbolic tangent; admits kernels that compute 2*sigmoid(2x) - 1.", "tanh(x)")
-                .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
-                .amplified_by(&[Strategy::Regular])
-                .usual_bugs(&["factor in the argument", "(e-1)/(e+1) that overflows to NaN"]),
-        )
-    }
+/// The op.
+pub(super) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin("tanh", "input[...] -> out[...]")
+            .describe("Hyperbolic tangent; admits kernels that compute 2*sigmoid(2x) - 1.", "tanh(x)")
+            .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
+            .amplified_by(&[Strategy::Regular])
+            .usual_bugs(&["factor in the argument", "(e-1)/(e+1) that overflows to NaN"]),
+        expect,
+    )
 }
 
-impl Op for Tanh {
-    fn schema(&self) -> &Schema {
-        &self.0
-    }
-
-    fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-        let units = call.units;
-        call.elementwise("input", |x| {
-            let y = libm::tanh(x);
-            (y, units.u * tanh_condition(x, y, &units) + units.tiny)
-        })
-    }
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let units = call.units;
+    call.elementwise("input", |x| {
+        let y = libm::tanh(x);
+        (y, units.u * tanh_condition(x, y, &units) + units.tiny)
+    })
 }
 
 /// δtanh/u, without the underflow term.

@@ -77,7 +77,7 @@ pub struct Precision {
     pub order: Option<SummationOrder>,
     /// Dtype to which intermediates may be rounded (flash attention's P, a fused gate).
     pub intermediate: Option<DType>,
-    /// Inputs of dot products are rounded to tf32.
+    /// Inputs of dot products are rounded or cut off to tf32.
     pub tf32: bool,
     /// Form of a variance; unknown allows two-pass and Welford.
     pub variance: Option<VarianceForm>,
@@ -145,7 +145,8 @@ impl Precision {
             mid: mid.map_or(0.0, FloatFormat::unit_roundoff),
             mid_eta: mid.map_or(0.0, FloatFormat::min_subnormal),
             mid_max: mid.map_or(f64::INFINITY, FloatFormat::max_value),
-            input: if self.tf32 { 2f64.powi(-11) } else { 0.0 },
+            // Tensor cores cut tf32 inputs off after 10 bits rather than round them.
+            input: if self.tf32 { 2f64.powi(-10) } else { 0.0 },
             exact: 2f64.powi(format.mantissa_bits as i32 + 1),
             reference: if dtype == DType::F64 { FloatFormat::F64.unit_roundoff() } else { 0.0 },
         }

@@ -273,6 +273,11 @@ fn footer(text: &mut String, rows: &[Row], summary: &Summary, arguments: &Argume
         "{} cases, base seed {}, {:.1} s; {} undetermined; weak kernels: {}",
         summary.cases, arguments.seed, summary.seconds, summary.undetermined, summary.weak
     )?;
+    for row in rows {
+        for weakness in &row.weak {
+            writeln!(text, "weak: {} in {}: {}", row.entry.name, weakness.dtype, weakness.reason)?;
+        }
+    }
     if let Some((row, verdict)) = rows.iter().find_map(|row| row.first.as_ref().map(|(_, verdict)| (row, verdict))) {
         writeln!(text, "replay a case: {}", replay_line(&row.entry, verdict.case.seed))?;
     }

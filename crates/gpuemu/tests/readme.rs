@@ -1,0 +1,14 @@
+//! The figures of the README are what its command prints.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use snapbox::cmd::{Command, cargo_bin};
+
+#[test]
+fn the_readme_shows_what_the_corpus_command_prints() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let output = Command::new(cargo_bin!("gpuemu")).arg("corpus").env("NO_COLOR", "1").assert().success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let start = text.find("gpuemu:").unwrap();
+    let end = text.find("26000 cases").unwrap();
+    assert!(readme.contains(&text[start..end]), "the README does not show:\n{}", &text[start..end]);
+}
