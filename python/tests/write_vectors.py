@@ -5,12 +5,15 @@
 
 `rng_vectors.json` holds what the NumPy mirror of the generator makes. `dtype_vectors.json` holds
 conversions between float64 and the other floating-point dtypes (see `conversion_vectors.py`).
+`reference_vectors.json` holds expected outputs of every built-in op (see `reference_vectors.py`); it
+is compared by value, because exponentials differ in their last bit from one CPU to the next.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -21,11 +24,13 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "python"))
 
 from conversion_vectors import digest, dtype_vectors  # noqa: E402
+from reference_vectors import matches, reference_vectors  # noqa: E402
 
 from gpuemu import rng  # noqa: E402
 
 RNG_PATH = REPOSITORY / "testdata" / "rng_vectors.json"
 DTYPE_PATH = REPOSITORY / "testdata" / "dtype_vectors.json"
+REFERENCE_PATH = REPOSITORY / "testdata" / "reference_vectors.json"
 
 SEEDS = (0, 1, 42, 0x0123456789ABCDEF, (1 << 64) - 1)
 DOMAINS = ("shape", "dtype", "layout", "values", "values/q", "data/input/0", "data/input/17", "data/größe/3")
@@ -257,14 +262,19 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file differs")
     arguments = parser.parse_args()
     stale = False
-    for path, vectors in ((RNG_PATH, rng_vectors()), (DTYPE_PATH, dtype_vectors())):
+    files: tuple[tuple[Path, dict[str, Any], Callable[[str, str], bool]], ...] = (
+        (RNG_PATH, rng_vectors(), operator.eq),
+        (DTYPE_PATH, dtype_vectors(), operator.eq),
+        (REFERENCE_PATH, reference_vectors(), matches),
+    )
+    for path, vectors, same in files:
         text = render(vectors)
         name = path.relative_to(REPOSITORY)
         if not arguments.check:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
             print(f"wrote {name}")
-        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+        elif not path.exists() or not same(path.read_text(encoding="utf-8"), text):
             print(f"{name} differs: run python python/tests/write_vectors.py")
             stale = True
     return int(stale)

@@ -105,6 +105,21 @@ fn stream_name(case_seed: u64, domain: &str) -> Vec<u8> {
     name
 }
 
+/// Appends a number in decimal digits.
+fn push_decimal(text: &mut Vec<u8>, number: usize) {
+    let mut digits = [0; 20];
+    let (mut start, mut rest) = (digits.len(), number);
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    text.extend_from_slice(&digits[start..]);
+}
+
 /// One step: the word, and the state after it.
 #[inline(always)]
 fn step(first: u64, second: u64) -> (u64, u64, u64) {
@@ -126,10 +141,22 @@ impl BlockStreams {
     pub fn new(case_seed: u64, input: &str, first_block: usize, blocks: usize) -> Self {
         let mut streams = Self { first: [1; LANES], second: [0; LANES] };
         let blocks = first_block..first_block + blocks.min(LANES);
-        let names: Vec<Vec<u8>> =
-            blocks.map(|block| stream_name(case_seed, &format!("data/{input}/{block}"))).collect();
+        // One buffer for all names: large tensors have so many blocks that a text for each shows.
+        let prefix = stream_name(case_seed, &format!("data/{input}/"));
+        let mut names = Vec::with_capacity(LANES * (prefix.len() + 20));
+        let ends: Vec<usize> = blocks
+            .map(|block| {
+                names.extend_from_slice(&prefix);
+                push_decimal(&mut names, block);
+                names.len()
+            })
+            .collect();
         let parameters = blake2b(16);
-        let mut jobs: Vec<HashManyJob<'_>> = names.iter().map(|name| HashManyJob::new(&parameters, name)).collect();
+        let mut start = 0;
+        let mut jobs: Vec<HashManyJob<'_>> = ends
+            .iter()
+            .map(|end| HashManyJob::new(&parameters, &names[std::mem::replace(&mut start, *end)..*end]))
+            .collect();
         hash_many(&mut jobs);
         for (lane, job) in jobs.iter().enumerate() {
             let stream = Stream::from_digest(job.to_hash().as_bytes());
@@ -137,6 +164,11 @@ impl BlockStreams {
             streams.second[lane] = stream.second;
         }
         streams
+    }
+
+    /// The two halves of every lane's state.
+    pub fn states(&self) -> (&[u64; LANES], &[u64; LANES]) {
+        (&self.first, &self.second)
     }
 
     /// The next word of every lane.

@@ -171,7 +171,8 @@ impl Tensor {
 
     /// Number of elements.
     pub fn len(&self) -> usize {
-        self.shape.iter().product()
+        // The other sizes of an empty tensor may be too large to multiply.
+        if self.is_empty() { 0 } else { self.shape.iter().product() }
     }
 
     /// Whether there are no elements.
@@ -307,6 +308,9 @@ pub fn for_each_position(shape: &[usize], strides: &[isize], offset: usize, mut 
 /// Gathers a strided view's bytes in row-major order.
 pub fn gather(bytes: &[u8], size: usize, shape: &[usize], strides: &[isize], offset: usize, into: &mut Vec<u8>) {
     into.clear();
+    if shape.contains(&0) {
+        return;
+    }
     let count: usize = shape.iter().product();
     if is_contiguous(shape, strides) {
         into.extend_from_slice(&bytes[offset * size..(offset + count) * size]);
@@ -406,9 +410,12 @@ mod tests {
 
     #[test]
     fn a_zero_size_tensor_works_even_beside_a_huge_dimension() {
-        let tensor = Tensor::new(DType::F32, vec![usize::MAX, 0, 5], vec![1, 1, 1], 0, Storage::filled(0, 0)).unwrap();
-        assert!(tensor.is_empty() && tensor.is_contiguous());
-        assert_eq!((tensor.len(), tensor.to_f64().len(), tensor.to_contiguous_bytes().len()), (0, 0, 0));
+        for shape in [vec![usize::MAX, 0, 5], vec![0, 1 << 61, 4], vec![usize::MAX, usize::MAX, 0]] {
+            let tensor = Tensor::new(DType::F32, shape, vec![1, 1, 1], 0, Storage::filled(0, 0)).unwrap();
+            assert!(tensor.is_empty() && tensor.is_contiguous());
+            assert_eq!((tensor.len(), tensor.to_f64().len(), tensor.to_contiguous_bytes().len()), (0, 0, 0));
+            assert_eq!(tensor.to_contiguous().len(), 0);
+        }
         let scalar = Tensor::from_f64(DType::F64, vec![], &[2.5]).unwrap();
         assert_eq!(scalar.to_f64(), [2.5]);
     }

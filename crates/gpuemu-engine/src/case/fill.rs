@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use gpuemu_common::rng::{BLOCK_ELEMENTS, BlockStreams, LANES, unit};
 use gpuemu_common::{DType, Stream};
 
+use super::avx512;
 use super::values::Recipe;
 
 /// Elements above which filling is spread over cores.
@@ -25,14 +26,14 @@ pub fn fill_into(dtype: DType, recipe: &Recipe, case_seed: u64, input: &str, byt
     let parallel = bytes.len() / dtype.size() >= PARALLEL_ELEMENTS;
     if let (DType::F32, Recipe::Uniform { low, width }, true) = (dtype, recipe, parallel) {
         let parts = bytes.par_chunks_mut(LANES * block_bytes).enumerate();
-        parts.for_each_init(
-            || vec![[0u64; LANES]; BLOCK_ELEMENTS / 2],
-            |group, (index, part)| {
-                let streams = BlockStreams::new(case_seed, input, index * LANES, part.len().div_ceil(block_bytes));
+        parts.for_each_init(Vec::new, |group, (index, part)| {
+            let streams = BlockStreams::new(case_seed, input, index * LANES, part.len().div_ceil(block_bytes));
+            if !avx512::fill_uniform_f32(*low, *width, &streams, part) {
+                group.resize(BLOCK_ELEMENTS / 2, [0; LANES]);
                 fill_uniform_f32(*low, *width, streams, group);
                 turn(group, part);
-            },
-        );
+            }
+        });
         return;
     }
     let fill_one = |(block, part): (usize, &mut [u8])| {
@@ -59,7 +60,8 @@ fn fill_block(dtype: DType, recipe: &Recipe, mut stream: Stream, first_element: 
 /// finished blocks reach memory.
 type Group = [[u64; LANES]];
 
-/// The case that large tensors spend their time in: float32, uniform, one block a lane.
+/// The case that large tensors spend their time in: float32, uniform, one block a lane. Where
+/// `avx512` has no faster way.
 #[multiversion(targets(
     "x86_64+avx512f+avx512dq+avx512vl+avx512bw+avx2+fma+bmi2",
     "x86_64+avx2+fma+bmi2",
@@ -101,6 +103,34 @@ fn turn(group: &Group, bytes: &mut [u8]) {
         for (place, block) in together.iter_mut().enumerate() {
             for (chunk, pair) in block.chunks_mut(8).zip(group) {
                 chunk.copy_from_slice(&pair[lane + place].to_le_bytes()[..chunk.len()]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_tensors_equal_their_blocks() {
+        for (low, width) in [(0.0, 1.0), (-10.0, 20.0), (99.875, 0.25)] {
+            let recipe = Recipe::Uniform { low, width };
+            for extra in [0, 1, 1023, 65535] {
+                let count = PARALLEL_ELEMENTS + extra;
+                let mut expected = vec![0; 4 * count];
+                for (block, part) in expected.chunks_mut(4 * BLOCK_ELEMENTS).enumerate() {
+                    let stream = Stream::new(7, &format!("data/input/{block}"));
+                    fill_block(DType::F32, &recipe, stream, block * BLOCK_ELEMENTS, part);
+                }
+                // From every place of a cache line, and from one where no float32 may lie.
+                for offset in (0..64).step_by(4).chain([1]) {
+                    let mut bytes = vec![0; offset + 4 * count + 1];
+                    fill_into(DType::F32, &recipe, 7, "input", &mut bytes[offset..offset + 4 * count]);
+                    assert!(bytes[..offset].iter().all(|byte| *byte == 0), "before {offset}");
+                    assert!(bytes[offset..offset + 4 * count] == expected, "{low} {width} {extra} at {offset}");
+                    assert_eq!(bytes[offset + 4 * count], 0, "after {offset}");
+                }
             }
         }
     }

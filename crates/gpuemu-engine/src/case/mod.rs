@@ -1,5 +1,6 @@
 //! A case: one concrete call of an op, rebuilt from its descriptor on any machine.
 
+mod avx512;
 pub mod fill;
 pub mod layout;
 pub mod sampler;

@@ -29,9 +29,12 @@ pub(super) fn op() -> BuiltIn {
         .choices("window", &[Scalar::Int(0), Scalar::Int(0), Scalar::Int(0), Scalar::Int(7)])
         .choices("softcap", &[Scalar::Float(0.0), Scalar::Float(0.0), Scalar::Float(0.0), Scalar::Float(20.0)])
         .describe(
-            "softmax(q k^T * scale) v. `scale` 0 means 1/sqrt(D); G query heads share a key head; `causal` lets \
-                 query i see keys 0..=i; `window` > 0 only the last `window` of those; true in `mask` means visible; \
-                 a row that sees nothing is NaN, or 0 where `masked_rows_zero`.",
+            "softmax(q k^T * scale) v. `scale` 0 means 1/sqrt(D); query head h reads key head h/G; `softcap` c > 0 \
+                 makes a score s into c*tanh(s/c), before masks; `causal` lets query i see keys 0..=i, counted from \
+                 the first key whatever M and N are; `window` > 0 implies it and leaves only the last `window` of \
+                 those; true in `mask` means visible; a row that sees nothing is NaN, or 0 where \
+                 `masked_rows_zero`; `lse` is the natural log of the sum of exponentials of the scores, -Inf for a \
+                 row that sees nothing.",
             "sum_j softmax_j(softcap(q.k_j*scale))*v_j",
         )
         .holds(&[

@@ -30,13 +30,12 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
             expectation.push(f64::NAN, 0.0);
             continue;
         };
-        let log = libm::log(row_sum.sum);
-        let y = row_sum.maximum + log - chosen;
+        let y = (row_sum.maximum - chosen) + row_sum.logarithm;
         if row_sum.undetermined {
             expectation.push_undetermined(y, FOLDED);
             continue;
         }
-        let (common, underflow) = logarithm_condition(&row_sum, log, width, call)?;
+        let (common, underflow) = logarithm_condition(&row_sum, width, call)?;
         let condition = common + 3.0 * (row_sum.maximum.abs() + chosen.abs());
         expectation.push(y, call.units.u * condition + underflow);
     }

@@ -23,7 +23,7 @@ pub(super) fn tanh_op() -> BuiltIn {
 
 fn schema(name: &str, formula: &str) -> Schema {
     Schema::builtin(name, "input[...] -> out[...]")
-        .describe("Gaussian error linear unit.", formula)
+        .describe("Gaussian error linear unit; at -Inf NaN or 0.", formula)
         .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
         .amplified_by(&[Strategy::Regular])
         .usual_bugs(&["factor 0.5 dropped", "wrong cubic coefficient", "erf and tanh form mixed up"])

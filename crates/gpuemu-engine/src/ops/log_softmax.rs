@@ -31,10 +31,10 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
             row.iter().for_each(|_| expectation.push(f64::NAN, 0.0));
             continue;
         };
-        let log = libm::log(row_sum.sum);
-        let (common, underflow) = logarithm_condition(&row_sum, log, width, call)?;
+        let log = row_sum.logarithm;
+        let (common, underflow) = logarithm_condition(&row_sum, width, call)?;
         for x in row {
-            let y = x - row_sum.maximum - log;
+            let y = (x - row_sum.maximum) - log;
             if row_sum.undetermined {
                 expectation.push_undetermined(y, FOLDED);
                 continue;
@@ -47,13 +47,9 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
 }
 
 /// F + aW + E + 3 ln S, the error of log Σ e^(x−m) in units of u, and its underflow term.
-pub(super) fn logarithm_condition(
-    row_sum: &RowSum,
-    log: f64,
-    width: usize,
-    call: &Call<'_>,
-) -> Result<(f64, f64), OpError> {
+pub(super) fn logarithm_condition(row_sum: &RowSum, width: usize, call: &Call<'_>) -> Result<(f64, f64), OpError> {
     let units = call.units;
-    let condition = call.summation(width.max(1))? + units.argument * row_sum.spread + units.exp + 3.0 * log;
+    let condition =
+        call.summation(width.max(1))? + units.argument * row_sum.spread + units.exp + 3.0 * row_sum.logarithm;
     Ok((condition, width as f64 * units.tiny / row_sum.sum + units.eta + units.flush))
 }

@@ -11,7 +11,7 @@ pub(super) fn op() -> BuiltIn {
             .at_least("H", 1)
             .choices("propagate_nan", &[Scalar::Bool(true), Scalar::Bool(false)])
             .describe(
-                "Largest element along the last dim; NaN wins, or is skipped where `propagate_nan` is false.",
+                "Largest element along the last dim; NaN wins, or is skipped where `propagate_nan` is false and the row has a number.",
                 "max(x)",
             )
             .holds(&[

@@ -7,7 +7,7 @@ use crate::schema::{Property, Schema};
 pub(super) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("relu", "input[...] -> out[...]")
-            .describe("Negative elements become zero.", "max(x, 0)")
+            .describe("Negative elements become zero; NaN stays NaN.", "max(x, 0)")
             .holds(&[
                 Property::PermutationEquivariant,
                 Property::BatchInvariant,

@@ -15,7 +15,7 @@ pub(super) fn op() -> BuiltIn {
             .at_least("H", 1)
             .choices("unit_offset", &[Scalar::Bool(false), Scalar::Bool(true)])
             .describe(
-                "Rows divided by their root mean square; `unit_offset` scales by 1 + weight.",
+                "Rows divided by their root mean square; `unit_offset` scales by 1 + weight where there is one.",
                 "x/sqrt(mean(x^2) + eps)*weight",
             )
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])

@@ -15,7 +15,7 @@ pub(super) fn op() -> BuiltIn {
             .choices("interleaved", &[Scalar::Bool(false), Scalar::Bool(true)])
             .at_most("P", 128)
             .describe(
-                "Pairs of elements rotated by position*base^(-2i/D); halves, or neighbours where `interleaved`.",
+                "Pair i of P rotated by position*base^(-i/P); pairs are (i, i+P), or (2i, 2i+1) where `interleaved`.",
                 "(x1*cos - x2*sin, x2*cos + x1*sin)",
             )
             .holds(&[Property::Homogeneous { input: "input", degree: 1 }])

@@ -10,7 +10,7 @@ pub(super) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("silu", "input[...] -> out[...]")
             .alias(&["swish"])
-            .describe("Sigmoid-weighted linear unit.", "x * sigmoid(x)")
+            .describe("Sigmoid-weighted linear unit; at -Inf NaN or 0.", "x * sigmoid(x)")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Regular])
             .usual_bugs(&["argument of the sigmoid scaled", "sigmoid missing"]),

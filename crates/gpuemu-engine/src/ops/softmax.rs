@@ -58,6 +58,8 @@ pub(super) struct RowSum {
     pub maximum: f64,
     /// S = Σ e^(x−m).
     pub sum: f64,
+    /// ln S, also where the maximum dwarfs the rest.
+    pub logarithm: f64,
     /// W = Σ p·s with s = m − x (s + |m| where the argument is folded).
     pub spread: f64,
     /// Whether a folded argument makes every answer possible.
@@ -78,17 +80,30 @@ impl RowSum {
         if maximum.is_infinite() {
             return None;
         }
-        let (mut sum, mut spread) = (0.0, 0.0);
+        // Added to the 1 of the maximum, small terms would be rounded away before the logarithm.
+        let (mut sum, mut rest, mut spread, mut at_maximum) = (0.0, 0.0, 0.0, false);
         for (x, e) in row.iter().zip(exponentials.iter_mut()) {
             *e = libm::exp(x - maximum);
             sum += *e;
+            if !at_maximum && *x == maximum {
+                at_maximum = true;
+            } else {
+                rest += *e;
+            }
             if *e > 0.0 {
                 spread += *e * (maximum - x);
             }
         }
         let folded_shift = if call.precision.folded { maximum.abs() } else { 0.0 };
         let undetermined = 3.0 * call.units.u * folded_shift > 0.5;
-        Some(Self { maximum, sum, spread: spread / sum + folded_shift, undetermined, folded_shift })
+        Some(Self {
+            maximum,
+            sum,
+            logarithm: libm::log1p(rest),
+            spread: spread / sum + folded_shift,
+            undetermined,
+            folded_shift,
+        })
     }
 
     /// s for one element.

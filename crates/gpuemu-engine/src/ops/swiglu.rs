@@ -11,7 +11,7 @@ pub(super) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("swiglu", "gate[...,H] up[...,H] -> out[...,H]")
             .alias(&["silu_and_mul"])
-            .describe("Gated unit of most language models.", "silu(gate) * up")
+            .describe("Gated unit of most language models; at a gate of -Inf NaN or 0.", "silu(gate) * up")
             .holds(&[
                 Property::PermutationEquivariant,
                 Property::BatchInvariant,

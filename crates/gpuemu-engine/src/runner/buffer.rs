@@ -50,7 +50,8 @@ impl Buffer {
 
     /// A contiguous output, every byte set to `poison`.
     pub fn poisoned(dtype: DType, shape: Vec<usize>, poison: u8) -> Self {
-        let data_bytes = shape.iter().product::<usize>() * dtype.size();
+        let elements = if shape.contains(&0) { 0 } else { shape.iter().product::<usize>() };
+        let data_bytes = elements * dtype.size();
         let mut memory = Storage::filled(data_bytes + 2 * GUARD_BYTES, GUARD_FILL);
         memory.as_bytes_mut()[GUARD_BYTES..GUARD_BYTES + data_bytes].fill(poison);
         let strides = contiguous_strides(&shape);
