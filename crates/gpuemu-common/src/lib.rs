@@ -6,12 +6,18 @@ compile_error!("tensor bytes are little-endian; big-endian targets are not suppo
 
 pub mod dtype;
 pub mod float_format;
+pub mod layout;
+pub mod precision;
 pub mod rng;
 pub mod storage;
+pub mod strategy;
 pub mod tensor;
 
 pub use dtype::{DType, DTypeKind};
 pub use float_format::FloatFormat;
+pub use layout::Layout;
+pub use precision::Precision;
 pub use rng::Stream;
 pub use storage::Storage;
+pub use strategy::Strategy;
 pub use tensor::{Tensor, TensorError};

@@ -2,7 +2,6 @@
 
 mod avx512;
 pub mod fill;
-pub mod layout;
 pub mod sampler;
 pub mod seed_text;
 pub mod shapes;
@@ -15,7 +14,7 @@ use gpuemu_common::{DType, Tensor, TensorError};
 
 use crate::schema::{Domain, Parameters, Schema, Sizes, TensorSpec};
 
-pub use layout::Layout;
+pub use gpuemu_common::Layout;
 pub use sampler::Sampler;
 pub use values::Strategy;
 

@@ -2,7 +2,6 @@
 
 pub mod dimension;
 pub mod parameter;
-pub mod precision;
 pub mod property;
 pub mod signature;
 pub mod tensor_spec;
@@ -12,8 +11,8 @@ use serde::Serialize;
 use gpuemu_common::DType;
 
 pub use dimension::{DimensionSpec, Expression, Sizes};
+pub use gpuemu_common::precision::{FinalRounding, Precision, SummationOrder, Units, VarianceForm};
 pub use parameter::{ParameterSpec, Parameters, Scalar};
-pub use precision::{FinalRounding, Precision, SummationOrder, Units, VarianceForm};
 pub use property::Property;
 pub use signature::SignatureError;
 pub use tensor_spec::{Domain, TensorSpec};

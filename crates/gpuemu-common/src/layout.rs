@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use gpuemu_common::tensor::{contiguous_strides, scatter};
-use gpuemu_common::{DType, Storage, Tensor, TensorError};
+use crate::tensor::{contiguous_strides, scatter};
+use crate::{DType, Storage, Tensor, TensorError};
 
 /// How an input lies in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

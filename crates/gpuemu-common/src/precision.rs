@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use gpuemu_common::{DType, FloatFormat};
+use crate::{DType, FloatFormat};
 
 /// The order in which a kernel adds up a reduction. Never guessed: declared, or unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
