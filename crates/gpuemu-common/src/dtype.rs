@@ -1,16 +1,18 @@
 //! The element types of tensors, their names, and exact conversion to and from `f64`.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 use crate::float_format::FloatFormat;
 
 /// The type of a tensor's elements. Names are NumPy's (and `ml_dtypes`') in lower case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(into = "String")]
 #[allow(missing_docs, reason = "the variants are their own names")]
 pub enum DType {
     Bool,
@@ -223,10 +225,18 @@ impl FromStr for DType {
     }
 }
 
-impl TryFrom<String> for DType {
-    type Error = UnknownDType;
-    fn try_from(name: String) -> Result<Self, UnknownDType> {
-        name.parse()
+impl JsonSchema for DType {
+    fn schema_name() -> Cow<'static, str> {
+        "DType".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": DType::ALL.map(DType::name) })
+    }
+}
+
+impl<'de> Deserialize<'de> for DType {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::named::deserialize(deserializer, "the name of a dtype")
     }
 }
 

@@ -4,9 +4,12 @@
 #[cfg(target_endian = "big")]
 compile_error!("tensor bytes are little-endian; big-endian targets are not supported");
 
+pub mod config;
 pub mod dtype;
 pub mod float_format;
 pub mod layout;
+mod named;
+pub mod nearest;
 pub mod precision;
 pub mod rng;
 pub mod storage;

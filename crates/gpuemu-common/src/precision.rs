@@ -1,11 +1,12 @@
 //! The precision class of a kernel: what rounding it may do, and the constants that follow.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{DType, FloatFormat};
 
 /// The order in which a kernel adds up a reduction. Never guessed: declared, or unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SummationOrder {
     /// One running sum.
@@ -44,7 +45,7 @@ impl SummationOrder {
 }
 
 /// How a variance is computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VarianceForm {
     /// Mean first, then squared deviations.
@@ -56,7 +57,7 @@ pub enum VarianceForm {
 }
 
 /// How the result is converted to the output dtype.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FinalRounding {
     /// To nearest, ties to even.
@@ -68,7 +69,7 @@ pub enum FinalRounding {
 }
 
 /// What a correct kernel is allowed to do with precision.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Precision {
     /// Dtype of running sums and of the arithmetic; by default float32, or float64 for float64 ops.

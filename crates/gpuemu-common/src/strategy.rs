@@ -1,16 +1,18 @@
 //! The names of value strategies: how the values of a case are chosen.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
 use crate::Stream;
 
 /// How the values of a case are chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(into = "String")]
 pub enum Strategy {
     /// Moderate numbers: uniform or bell-shaped.
     Regular,
@@ -129,10 +131,18 @@ impl FromStr for Strategy {
     }
 }
 
-impl TryFrom<String> for Strategy {
-    type Error = UnknownStrategy;
-    fn try_from(name: String) -> Result<Self, UnknownStrategy> {
-        name.parse()
+impl JsonSchema for Strategy {
+    fn schema_name() -> Cow<'static, str> {
+        "Strategy".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Strategy::ALL.map(Strategy::name) })
+    }
+}
+
+impl<'de> Deserialize<'de> for Strategy {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::named::deserialize(deserializer, "the name of a value strategy")
     }
 }
 

@@ -108,24 +108,7 @@ pub fn find(name: &str) -> Option<Arc<dyn Op>> {
 
 /// The built-in name closest to a misspelt one.
 pub fn nearest(name: &str) -> Option<&'static str> {
-    let names = builtin().iter().map(|op| op.schema().name.as_str());
-    let closest = names.map(|known| (edit_distance(name, known), known)).min()?;
-    (closest.0 <= 1 + name.len() / 3).then_some(closest.1)
-}
-
-fn edit_distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (index, from) in left.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = index + 1;
-        for (column, to) in right.iter().enumerate() {
-            let replaced = diagonal + usize::from(from != *to);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row[right.len()]
+    gpuemu_common::nearest::nearest(name, builtin().iter().map(|op| op.schema().name.as_str()))
 }
 
 #[cfg(test)]

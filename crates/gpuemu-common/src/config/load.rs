@@ -1,0 +1,124 @@
+//! Finding and reading the files.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::check::check;
+use super::error::{ConfigError, Source};
+use super::resolve::{Config, resolve};
+use super::tables::{ConfigFile, LogLevel};
+
+/// The environment variables that decide where things are.
+#[derive(Debug, Clone, Default)]
+pub struct Environment {
+    variables: HashMap<String, String>,
+}
+
+const PROJECT_FILE: &str = "gpuemu.toml";
+
+impl Environment {
+    /// The variables of this process.
+    pub fn of_process() -> Self {
+        Self {
+            variables: std::env::vars_os()
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+                .collect(),
+        }
+    }
+
+    /// Given variables.
+    pub fn of(variables: &[(&str, &str)]) -> Self {
+        let owned = variables.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        Self { variables: owned.collect() }
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// gpuemu's own folder: `GPUEMU_HOME`, or `.gpuemu` in the user's.
+    pub fn home(&self) -> Option<PathBuf> {
+        self.get("GPUEMU_HOME").map(PathBuf::from).or_else(|| Some(Path::new(self.get("HOME")?).join(".gpuemu")))
+    }
+
+    /// The daemon's socket: `GPUEMU_SOCKET`, or `gpuemu.sock` in gpuemu's folder.
+    pub fn socket(&self) -> Option<PathBuf> {
+        self.get("GPUEMU_SOCKET").map(PathBuf::from).or_else(|| Some(self.home()?.join("gpuemu.sock")))
+    }
+
+    /// The user's own defaults.
+    pub fn user_file(&self) -> Option<PathBuf> {
+        let folder = self.get("XDG_CONFIG_HOME").map(PathBuf::from);
+        let folder = folder.or_else(|| Some(Path::new(self.get("HOME")?).join(".config")))?;
+        Some(folder.join("gpuemu").join("config.toml"))
+    }
+
+    /// The project's file, where `GPUEMU_CONFIG` names it.
+    pub fn project_file(&self) -> Option<PathBuf> {
+        self.get("GPUEMU_CONFIG").map(PathBuf::from)
+    }
+
+    /// What is logged, where `GPUEMU_LOG_LEVEL` says so.
+    pub fn log_level(&self) -> Result<Option<LogLevel>, ConfigError> {
+        let Some(value) = self.get("GPUEMU_LOG_LEVEL") else { return Ok(None) };
+        let level = match value.to_ascii_lowercase().as_str() {
+            "error" => LogLevel::Error,
+            "warn" => LogLevel::Warn,
+            "info" => LogLevel::Info,
+            "debug" => LogLevel::Debug,
+            "trace" => LogLevel::Trace,
+            _ => {
+                let allowed = "error, warn, info, debug or trace";
+                return Err(ConfigError::Variable { name: "GPUEMU_LOG_LEVEL", value: value.to_string(), allowed });
+            }
+        };
+        Ok(Some(level))
+    }
+
+    /// Whether colours are unwanted.
+    pub fn no_color(&self) -> bool {
+        self.get("NO_COLOR").is_some() || self.get("GPUEMU_NO_COLOR").is_some()
+    }
+}
+
+/// The `gpuemu.toml` of a folder or the nearest one above it.
+pub fn find_project_file(start: &Path) -> Option<PathBuf> {
+    start.ancestors().map(|folder| folder.join(PROJECT_FILE)).find(|path| path.is_file())
+}
+
+/// Reads, checks and merges the configuration for work in the folder `start`.
+pub fn load(start: &Path, environment: &Environment) -> Result<Config, ConfigError> {
+    let named = environment.project_file().map(|path| start.join(path));
+    let path = named.or_else(|| find_project_file(start));
+    let path = path.ok_or_else(|| ConfigError::NotFound { start: start.to_path_buf() })?;
+    let mut sources = vec![read(&path)?];
+    let others = [environment.user_file(), environment.home().map(|home| home.join("daemon.toml"))];
+    for other in others.into_iter().flatten().filter(|path| path.exists()) {
+        sources.push(read(&other)?);
+    }
+    let mut digest = crate::rng::blake2b(16).to_state();
+    let mut merged = ConfigFile::default();
+    let mut ops_source = None;
+    for source in &sources {
+        digest.update(source.text.as_bytes()).update(&[0]);
+        let file: ConfigFile = toml::from_str(&source.text).map_err(|error| source.unparsed(&error))?;
+        check(&file, source)?;
+        if file.ops.is_some() && ops_source.is_none() {
+            ops_source = Some(source.clone());
+        }
+        merged = merged.over(file);
+    }
+    if let Some(level) = environment.log_level()? {
+        merged.daemon.get_or_insert_default().log_level = Some(level);
+    }
+    let root = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    let digest = digest.finalize().to_hex().to_string();
+    let source = ops_source.unwrap_or_else(|| sources.swap_remove(0));
+    resolve(merged, &source, root, path, digest)
+}
+
+fn read(path: &Path) -> Result<Source, ConfigError> {
+    let unreadable = |message: String| ConfigError::Unreadable { path: path.to_path_buf(), message };
+    let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    Ok(Source { path: path.to_path_buf(), text })
+}

@@ -1,0 +1,32 @@
+//! Configuration: three TOML files of one form, merged, with defaults filled in.
+//!
+//! `gpuemu.toml` of the project goes before the user's `config.toml`, which goes before the daemon's
+//! `daemon.toml`. Lists such as `[[ops]]` are taken whole from the first file that has them.
+
+mod check;
+mod error;
+mod load;
+mod located;
+mod merge;
+mod resolve;
+mod tables;
+
+pub use error::{ConfigError, InvalidFile};
+pub use load::{Environment, find_project_file, load};
+pub use located::Located;
+pub use resolve::{
+    Ci, Config, Daemon, DimensionRange, ExpectedFailure, Kernel, Op, OpSource, Policies, Project, Seed, Storage,
+    Validation,
+};
+pub use tables::{
+    ArtifactChecks, ConfigFile, ExecutionMode, Framework, Invariant, LogLevel, ReferenceDtype, ToleranceMode,
+    TolerancePair,
+};
+
+/// The JSON Schema of a configuration file, as text.
+pub fn json_schema() -> String {
+    let schema = schemars::schema_for!(ConfigFile);
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}

@@ -1,0 +1,395 @@
+//! The configuration that the rest of gpuemu sees: merged, checked, defaults filled in.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::check::{parse_date, parse_seed};
+use super::error::{ConfigError, Source};
+use super::located::Located;
+use super::tables::*;
+use crate::nearest::nearest;
+use crate::{DType, Precision, Strategy};
+
+/// The whole configuration of a project.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Folder of `gpuemu.toml`: paths in it are relative to this.
+    pub root: PathBuf,
+    /// The project's file.
+    pub file: PathBuf,
+    /// Fingerprint of all files that were read.
+    pub digest: String,
+    /// `[project]`
+    pub project: Project,
+    /// `[validation]`
+    pub validation: Validation,
+    /// `[[ops]]`
+    pub ops: Vec<Op>,
+    /// `[[kernels]]`
+    pub kernels: Vec<Kernel>,
+    /// `[policies]`
+    pub policies: Policies,
+    /// `[ci]`
+    pub ci: Ci,
+    /// `[daemon]`
+    pub daemon: Daemon,
+    /// `[storage]`
+    pub storage: Storage,
+    /// `[[expected_failures]]`
+    pub expected_failures: Vec<ExpectedFailure>,
+}
+
+/// The project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    /// Name.
+    pub name: String,
+    /// Version.
+    pub version: String,
+    /// Framework.
+    pub framework: Framework,
+}
+
+/// A base seed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seed {
+    /// Chosen anew for each run, and printed.
+    Random,
+    /// This one.
+    Fixed(u64),
+}
+
+/// How ops are validated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Validation {
+    /// Dtypes.
+    pub dtypes: Vec<DType>,
+    /// Whether unexpected NaN fails.
+    pub check_nan: bool,
+    /// Whether unexpected infinity fails.
+    pub check_inf: bool,
+    /// Base seed.
+    pub seed: Seed,
+    /// Tolerances that the user configured.
+    pub tolerances: BTreeMap<DType, TolerancePair>,
+    /// Value strategy.
+    pub values: Strategy,
+}
+
+/// Where the op under test comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OpSource {
+    /// A Python module, `pkg.mod` or `pkg.mod:function`.
+    Module(String),
+    /// A script.
+    Script(String),
+    /// A `[[kernels]]` entry.
+    Kernel(String),
+    /// Nothing named: outputs are submitted by a client.
+    Submitted,
+}
+
+/// Sizes of one dim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DimensionRange {
+    /// One of these.
+    List(Vec<usize>),
+    /// From the first to the second, both included.
+    Range(usize, usize),
+}
+
+/// One op.
+#[derive(Debug, Clone)]
+pub struct Op {
+    /// Name.
+    pub name: String,
+    /// Line of its name in the file, from 1.
+    pub line: usize,
+    /// Where it comes from.
+    pub source: OpSource,
+    /// Reference, as written.
+    pub reference: Option<String>,
+    /// How the reference is run.
+    pub execution_mode: ExecutionMode,
+    /// The op's own tolerances over the global ones.
+    pub tolerances: BTreeMap<DType, TolerancePair>,
+    /// Which tolerance decides, if it was said.
+    pub tolerance: Option<ToleranceMode>,
+    /// Structural checks.
+    pub invariants: Vec<Invariant>,
+    /// Signature, if given, and its place in the file.
+    pub signature: Option<Located<String>>,
+    /// Sizes of dims.
+    pub dims: BTreeMap<String, DimensionRange>,
+    /// Sizes of quick runs.
+    pub shapes: Vec<BTreeMap<String, usize>>,
+    /// Dtypes.
+    pub dtypes: Vec<DType>,
+    /// Value strategy.
+    pub values: Strategy,
+    /// Declared precision.
+    pub precision: Option<Precision>,
+    /// Precision of a reference's inputs.
+    pub reference_dtype: ReferenceDtype,
+    /// Arguments that are not tensors.
+    pub kwargs: BTreeMap<String, serde_json::Value>,
+    /// Longest call.
+    pub timeout: Duration,
+}
+
+/// One kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// Name.
+    pub name: String,
+    /// Source, as written.
+    pub source: String,
+    /// Reference script.
+    pub reference: Option<String>,
+    /// Checks of the artifact.
+    pub artifact_checks: ArtifactChecks,
+}
+
+/// How results are judged.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Policies {
+    /// See `[policies]`.
+    pub fail_on_regression: bool,
+    /// See `[policies]`.
+    pub warn_threshold: f64,
+    /// See `[policies]`.
+    pub regression_threshold: f64,
+}
+
+/// CI runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ci {
+    /// Dtypes of quick runs.
+    pub quick_dtypes: Vec<DType>,
+    /// Cases of each op in a quick run.
+    pub quick_iterations: u64,
+    /// Cases of each op in a thorough run.
+    pub iterations: u64,
+    /// Longest thorough run.
+    pub thorough_timeout: Duration,
+    /// Ops at once; 0 is all cores.
+    pub parallel: usize,
+}
+
+/// The daemon.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Daemon {
+    /// What is logged.
+    pub log_level: LogLevel,
+    /// Time without a request after which it exits.
+    pub idle_timeout: Option<Duration>,
+    /// Longest call of a script.
+    pub script_timeout: Duration,
+    /// Warm workers; 0 is one per core.
+    pub workers: usize,
+    /// Memory of a script in bytes.
+    pub script_memory: Option<u64>,
+    /// Largest message in bytes.
+    pub message_bytes: u64,
+}
+
+/// What the store keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Storage {
+    /// Days that passed results are kept.
+    pub keep_days: Option<u32>,
+    /// Bytes of inputs kept with a failure.
+    pub snapshot_bytes: u64,
+}
+
+/// A failure that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpectedFailure {
+    /// The op.
+    pub op: String,
+    /// The dtype; all if `None`.
+    pub dtype: Option<DType>,
+    /// Why.
+    pub reason: String,
+    /// Last day: year, month, day.
+    pub expires: (u16, u8, u8),
+}
+
+const MEGABYTE: u64 = 1 << 20;
+
+fn natural(value: Option<Located<i64>>, default: u64) -> u64 {
+    value.map_or(default, |located| located.value.unsigned_abs())
+}
+
+fn pairs(tolerances: Option<BTreeMap<DType, Located<TolerancePair>>>) -> BTreeMap<DType, TolerancePair> {
+    tolerances.into_iter().flatten().map(|(dtype, pair)| (dtype, pair.value)).collect()
+}
+
+/// Fills in defaults. `source` is the file that has the ops, for errors across tables.
+pub(super) fn resolve(
+    file: ConfigFile,
+    source: &Source,
+    root: PathBuf,
+    path: PathBuf,
+    digest: String,
+) -> Result<Config, ConfigError> {
+    let project = file.project.unwrap_or_default();
+    let Some(name) = project.name.filter(|name| !name.trim().is_empty()) else {
+        let hint = Some("add `[project]` with `name = \"my-project\"`".to_string());
+        return Err(source.invalid(&(0..0), "the project has no name", hint));
+    };
+    let daemon = resolve_daemon(file.daemon.unwrap_or_default());
+    let validation = resolve_validation(file.validation.unwrap_or_default(), source)?;
+    let kernels: Vec<Kernel> = file.kernels.into_iter().flatten().map(resolve_kernel).collect();
+    let mut ops = Vec::new();
+    for op in file.ops.into_iter().flatten() {
+        if let Some(kernel) = &op.kernel {
+            known(source, "kernel", kernel, kernels.iter().map(|kernel| kernel.name.as_str()))?;
+        }
+        ops.push(resolve_op(op, &validation, &daemon, source));
+    }
+    let mut expected_failures = Vec::new();
+    for expected in file.expected_failures.into_iter().flatten() {
+        known(source, "op", &expected.op, ops.iter().map(|op: &Op| op.name.as_str()))?;
+        expected_failures.push(ExpectedFailure {
+            op: expected.op.value,
+            dtype: expected.dtype,
+            reason: expected.reason,
+            expires: parse_date(&expected.expires.value).unwrap_or_default(),
+        });
+    }
+    let policies = file.policies.unwrap_or_default();
+    let storage = file.storage.unwrap_or_default();
+    Ok(Config {
+        root,
+        file: path,
+        digest,
+        project: Project {
+            name,
+            version: project.version.unwrap_or_else(|| "0.0.0".to_string()),
+            framework: project.framework.unwrap_or_default(),
+        },
+        validation,
+        ops,
+        kernels,
+        policies: Policies {
+            fail_on_regression: policies.fail_on_regression.unwrap_or(true),
+            warn_threshold: policies.warn_threshold.map_or(0.8, |share| share.value),
+            regression_threshold: policies.regression_threshold.map_or(0.1, |growth| growth.value),
+        },
+        ci: resolve_ci(file.ci.unwrap_or_default()),
+        daemon,
+        storage: Storage {
+            keep_days: Some(natural(storage.keep_days, 90) as u32).filter(|days| *days > 0),
+            snapshot_bytes: natural(storage.snapshot_bytes, MEGABYTE),
+        },
+        expected_failures,
+    })
+}
+
+fn known<'a>(
+    source: &Source,
+    what: &str,
+    name: &Located<String>,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> Result<(), ConfigError> {
+    if names.clone().any(|known| known == name.value) {
+        return Ok(());
+    }
+    let hint = nearest(&name.value, names).map(|meant| format!("did you mean `{meant}`?"));
+    Err(source.invalid(&name.span, format!("there is no {what} '{}'", name.value), hint))
+}
+
+fn resolve_validation(table: ValidationTable, source: &Source) -> Result<Validation, ConfigError> {
+    let seed = match &table.seed {
+        None => Seed::Random,
+        Some(seed) => match parse_seed(seed, source)? {
+            0 => Seed::Random,
+            seed => Seed::Fixed(seed),
+        },
+    };
+    Ok(Validation {
+        dtypes: table.dtypes.map_or_else(|| vec![DType::F32], |dtypes| dtypes.value),
+        check_nan: table.check_nan.unwrap_or(true),
+        check_inf: table.check_inf.unwrap_or(true),
+        seed,
+        tolerances: pairs(table.tolerances),
+        values: table.values.unwrap_or(Strategy::Adversarial),
+    })
+}
+
+fn resolve_op(op: OpTable, validation: &Validation, daemon: &Daemon, source: &Source) -> Op {
+    let mut tolerances = validation.tolerances.clone();
+    tolerances.extend(pairs(op.tolerances));
+    let text = |value: Option<Located<String>>| value.map(|located| located.value);
+    let dims = op.dims.into_iter().flatten().map(|(name, range)| {
+        let range = match range.value {
+            DimensionTable::Fixed(size) => DimensionRange::List(vec![size]),
+            DimensionTable::List(sizes) => DimensionRange::List(sizes),
+            DimensionTable::Range { min, max } => DimensionRange::Range(min, max),
+        };
+        (name, range)
+    });
+    Op {
+        line: line_of(&source.text, &op.name.span),
+        name: op.name.value,
+        source: match (op.module, op.script, op.kernel) {
+            (Some(module), ..) => OpSource::Module(module.value),
+            (_, Some(script), _) => OpSource::Script(script.value),
+            (.., Some(kernel)) => OpSource::Kernel(kernel.value),
+            _ => OpSource::Submitted,
+        },
+        reference: text(op.reference),
+        execution_mode: op.execution_mode.unwrap_or_default(),
+        tolerances,
+        tolerance: op.tolerance,
+        invariants: op.invariants.unwrap_or_default(),
+        signature: op.signature,
+        dims: dims.collect(),
+        shapes: op.shapes.unwrap_or_default(),
+        dtypes: op.dtypes.map_or_else(|| validation.dtypes.clone(), |dtypes| dtypes.value),
+        values: op.values.unwrap_or(validation.values),
+        precision: op.precision,
+        reference_dtype: op.reference_dtype.unwrap_or_default(),
+        kwargs: op.kwargs.unwrap_or_default(),
+        timeout: op.timeout.map_or(daemon.script_timeout, |seconds| Duration::from_secs_f64(seconds.value)),
+    }
+}
+
+fn line_of(text: &str, span: &Range<usize>) -> usize {
+    text.get(..span.start).unwrap_or_default().matches('\n').count() + 1
+}
+
+fn resolve_kernel(table: KernelTable) -> Kernel {
+    Kernel {
+        name: table.name.value,
+        source: table.source.value,
+        reference: table.reference.filter(|reference| !reference.is_empty()),
+        artifact_checks: table.artifact_checks.unwrap_or_default(),
+    }
+}
+
+fn resolve_ci(table: CiTable) -> Ci {
+    let quick = table.quick.unwrap_or_default();
+    Ci {
+        quick_dtypes: quick.dtypes.or(table.quick_dtypes).map_or_else(|| vec![DType::F32], |dtypes| dtypes.value),
+        quick_iterations: natural(quick.fuzz_iterations, 10),
+        iterations: natural(table.fuzz_iterations, 200),
+        thorough_timeout: Duration::from_secs(natural(table.thorough_timeout, 300)),
+        parallel: natural(table.parallel.or(table.parallel_jobs), 1) as usize,
+    }
+}
+
+fn resolve_daemon(table: DaemonTable) -> Daemon {
+    let some_if_positive = |value: u64| Some(value).filter(|value| *value > 0);
+    Daemon {
+        log_level: table.log_level.unwrap_or_default(),
+        idle_timeout: some_if_positive(natural(table.idle_timeout, 3600)).map(Duration::from_secs),
+        script_timeout: Duration::from_secs_f64(table.script_timeout.map_or(60.0, |seconds| seconds.value)),
+        workers: natural(table.workers, 0) as usize,
+        script_memory: some_if_positive(natural(table.script_memory_megabytes, 8192)).map(|size| size * MEGABYTE),
+        message_bytes: natural(table.message_megabytes, 1024) * MEGABYTE,
+    }
+}
