@@ -1,0 +1,128 @@
+//! A connection to the daemon, as the command line and Python use it: blocking, one request at a time.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::sp::{self, ProtocolError};
+
+/// Why a request got no answer.
+#[derive(Debug, Error)]
+pub enum TransportError {
+    /// Nothing listens on the socket.
+    #[error("cannot connect to the daemon at {}: {source}", socket.display())]
+    Connect {
+        /// The socket.
+        socket: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The connection broke.
+    #[error("the connection to the daemon broke: {0}")]
+    Broken(#[from] io::Error),
+    /// The daemon did not answer in time.
+    #[error("the daemon did not answer within {} s", .0.as_secs_f64())]
+    TimedOut(Duration),
+    /// The daemon's bytes do not follow the protocol.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+    /// The answer is longer than this side takes.
+    #[error("the answer has {length} bytes; at most {limit} are taken")]
+    TooLarge {
+        /// Its length.
+        length: u64,
+        /// The limit.
+        limit: u64,
+    },
+}
+
+/// A connection to the daemon.
+#[derive(Debug)]
+pub struct Connection {
+    stream: UnixStream,
+    next_id: u32,
+    limit: u64,
+}
+
+impl Connection {
+    /// Connects; answers of more than `limit` bytes are refused.
+    pub fn open(socket: &Path, limit: u64, timeout: Duration) -> Result<Self, TransportError> {
+        let refused = |source| TransportError::Connect { socket: socket.to_path_buf(), source };
+        let mut stream = UnixStream::connect(socket).map_err(refused)?;
+        let deadline = Instant::now() + timeout;
+        stream.write_all(&sp::handshake(sp::REQUEST))?;
+        let mut opening = [0; sp::HANDSHAKE_BYTES];
+        read_until(&mut stream, &mut opening, deadline, timeout)?;
+        sp::check_handshake(opening, sp::REPLY)?;
+        // Any first id will do; the process's own keeps two clients of one log apart.
+        Ok(Self { stream, next_id: std::process::id() << 8, limit })
+    }
+
+    /// Sends a request and waits for its answer. After an error the connection is of no more use.
+    pub fn request(&mut self, payload: &[u8], timeout: Duration) -> Result<Vec<u8>, TransportError> {
+        let deadline = Instant::now() + timeout;
+        let id = sp::request_id(self.next_id);
+        self.next_id = self.next_id.wrapping_add(1);
+        self.stream.set_write_timeout(Some(timeout.max(Duration::from_millis(1))))?;
+        let mut head = sp::prefix(id.len() + payload.len()).to_vec();
+        head.extend(id);
+        self.stream
+            .write_all(&head)
+            .and_then(|()| self.stream.write_all(payload))
+            .map_err(|error| late(error, timeout))?;
+        loop {
+            let body = self.read_message(deadline, timeout)?;
+            let stack = sp::stack_length(&body)?;
+            // An answer to a request that was given up on earlier is passed over.
+            if body[..stack] == id {
+                return Ok(body[stack..].to_vec());
+            }
+        }
+    }
+
+    fn read_message(&mut self, deadline: Instant, timeout: Duration) -> Result<Vec<u8>, TransportError> {
+        let mut prefix = [0; sp::PREFIX_BYTES];
+        read_until(&mut self.stream, &mut prefix, deadline, timeout)?;
+        let length = sp::body_length(prefix)?;
+        if length > self.limit {
+            return Err(TransportError::TooLarge { length, limit: self.limit });
+        }
+        let mut body = vec![0; length as usize];
+        read_until(&mut self.stream, &mut body, deadline, timeout)?;
+        Ok(body)
+    }
+}
+
+/// Reads exactly so many bytes, by a moment in time.
+fn read_until(
+    stream: &mut UnixStream,
+    mut into: &mut [u8],
+    deadline: Instant,
+    timeout: Duration,
+) -> Result<(), TransportError> {
+    while !into.is_empty() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(TransportError::TimedOut(timeout));
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(into) {
+            Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the daemon closed it").into()),
+            Ok(count) => into = &mut into[count..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(late(error, timeout)),
+        }
+    }
+    Ok(())
+}
+
+/// An error of the socket; one that means "too late" is named so.
+fn late(error: io::Error, timeout: Duration) -> TransportError {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => TransportError::TimedOut(timeout),
+        _ => TransportError::Broken(error),
+    }
+}
