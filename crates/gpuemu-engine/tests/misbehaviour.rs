@@ -237,6 +237,35 @@ fn a_runner_that_owns_its_memory_is_not_said_to_be_checked_for_it() {
     assert_eq!(verdict.not_checked, ["layouts", "unwritten outputs", "stores out of bounds", "modified inputs"]);
 }
 
+/// An op whose reference forgets the last element.
+struct Forgetful(gpuemu_engine::schema::Schema);
+
+impl gpuemu_engine::Op for Forgetful {
+    fn schema(&self) -> &gpuemu_engine::schema::Schema {
+        &self.0
+    }
+    fn expect(&self, call: &ops::Call<'_>) -> Result<Vec<ops::Expectation>, ops::OpError> {
+        let mut expectation = ops::Expectation::default();
+        call.input("input")?.iter().skip(1).for_each(|x| expectation.push(x.max(0.0), 0.0));
+        Ok(vec![expectation])
+    }
+}
+
+#[test]
+fn a_reference_that_forgets_elements_is_no_pass() {
+    let schema = gpuemu_engine::schema::Schema::from_signature("forgetful", "input[N] -> out[N]").unwrap();
+    let subject = Subject::new(std::sync::Arc::new(Forgetful(schema.at_least("N", 1))));
+    let sampler = Sampler { dtypes: vec![DType::F32], ..Sampler::default() };
+    let case = materialise(subject.schema(), &subject.describe(&sampler, 1)).unwrap();
+    let mut runner = relu(|invocation| {
+        compute(invocation);
+        Ok(())
+    });
+    let verdict = judge(&subject, &case, &mut runner);
+    assert_eq!(verdict.outcome, Outcome::Undetermined);
+    assert!(verdict.undetermined.unwrap().contains("forgetful"));
+}
+
 #[test]
 fn a_bound_that_says_nothing_is_undetermined_and_says_why() {
     use gpuemu_engine::schema::Precision;

@@ -32,6 +32,18 @@ pub enum OpError {
         /// What is allowed.
         domain: String,
     },
+    /// The reference does not fit the signature.
+    #[error("the reference of '{op}' returned {found} elements for output '{output}', which has {expected}")]
+    Reference {
+        /// The op.
+        op: String,
+        /// The output.
+        output: String,
+        /// Elements returned.
+        found: usize,
+        /// Elements of the output.
+        expected: usize,
+    },
     /// The bound would say nothing.
     #[error(
         "no bound: summing {terms} terms with unit roundoff {unit_roundoff:e} may lose more than a tenth of the result; declare the order of summation or accumulate in a wider dtype"

@@ -44,9 +44,13 @@ impl Expectation {
         Self { values: Vec::with_capacity(count), delta: Vec::with_capacity(count), excuses: Vec::new() }
     }
 
-    /// Adds an element. Where y is not finite the class rules decide and δ plays no part.
+    /// Adds an element. Where y is not finite the class rules decide and δ plays no part. A δ that is
+    /// not finite bounds nothing: the element is undetermined, never passed.
     #[inline]
     pub fn push(&mut self, value: f64, delta: f64) {
+        if value.is_finite() && !delta.is_finite() {
+            return self.push_undetermined(value, "no finite bound");
+        }
         self.values.push(value);
         self.delta.push(if value.is_finite() { delta } else { 0.0 });
     }
@@ -54,11 +58,15 @@ impl Expectation {
     /// Adds an element about which nothing can be said.
     pub fn push_undetermined(&mut self, value: f64, reason: &'static str) {
         self.excuses.push(Excuse { index: self.values.len(), kind: ExcuseKind::Undetermined, reason });
-        self.push(value, f64::INFINITY);
+        self.values.push(value);
+        self.delta.push(f64::INFINITY);
     }
 
     /// Adds an element of which a named intermediate overflows.
     pub fn push_overflow(&mut self, value: f64, delta: f64, kind: ExcuseKind, reason: &'static str) {
+        if value.is_finite() && !delta.is_finite() {
+            return self.push_undetermined(value, reason);
+        }
         self.excuses.push(Excuse { index: self.values.len(), kind, reason });
         self.push(value, delta);
     }
@@ -70,4 +78,24 @@ impl Expectation {
 /// Whether a named intermediate overflows the accumulator.
 pub(super) fn overflows(intermediate: f64, max: f64) -> bool {
     intermediate > Expectation::OVERFLOW_SHARE * max
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_that_is_not_finite_makes_an_element_undetermined() {
+        let mut expectation = Expectation::default();
+        expectation.push(1.0, f64::INFINITY);
+        expectation.push(1.0, f64::NAN);
+        expectation.push(f64::NAN, f64::NAN);
+        let overflow = ExcuseKind::Overflow { nan: true, infinite: false, value: None };
+        expectation.push_overflow(1.0, f64::INFINITY, overflow, "a sum");
+        assert_eq!(expectation.values.len(), 4);
+        let kinds: Vec<(usize, ExcuseKind)> =
+            expectation.excuses.iter().map(|excuse| (excuse.index, excuse.kind)).collect();
+        let undetermined = ExcuseKind::Undetermined;
+        assert_eq!(kinds, [(0, undetermined), (1, undetermined), (3, undetermined)]);
+    }
 }

@@ -67,7 +67,7 @@ pub fn judge_element(
 ) -> Result<f64, Mismatch> {
     let out = dtype.decode(bits);
     if y.is_nan() {
-        return if out.is_nan() || !dtype.is_float() { Ok(0.0) } else { Err(Mismatch::MissingNan) };
+        return if out.is_nan() { Ok(0.0) } else { Err(Mismatch::MissingNan) };
     }
     if out.is_nan() {
         // Formats without infinity write NaN on overflow.
@@ -76,7 +76,8 @@ pub fn judge_element(
         return if overflowed { Ok(0.0) } else { Err(Mismatch::UnexpectedNan) };
     }
     if y.is_infinite() {
-        let saturated = !dtype.is_float() || dtype.float_format().is_some_and(|format| !format.has_infinity);
+        // Integers saturate: their largest number is what infinity becomes.
+        let saturated = !dtype.is_float() && bits == dtype.encode(y);
         return if out == y || saturated { Ok(0.0) } else { Err(Mismatch::MissingInfinity) };
     }
     let distance = if by_cell {
@@ -144,6 +145,18 @@ mod tests {
         assert_eq!(judge(1.0, f64::INFINITY), Err(Mismatch::MissingInfinity));
         assert_eq!(judge(f64::NEG_INFINITY, f64::INFINITY), Err(Mismatch::MissingInfinity));
         assert_eq!(judge(f64::INFINITY, f64::INFINITY), Ok(()));
+        let narrow = |dtype: DType, bits: u64, y: f64| {
+            judge_element(dtype, bits, y, 1.0, true, FinalRounding::Nearest).map(|_| ())
+        };
+        assert_eq!(narrow(DType::I8, 127, f64::INFINITY), Ok(()));
+        assert_eq!(narrow(DType::I8, 5, f64::INFINITY), Err(Mismatch::MissingInfinity));
+        assert_eq!(narrow(DType::I8, 0, f64::NAN), Err(Mismatch::MissingNan));
+        assert_eq!(
+            narrow(DType::F8E4M3FN, DType::F8E4M3FN.encode(448.0), f64::INFINITY),
+            Err(Mismatch::MissingInfinity)
+        );
+        assert_eq!(narrow(DType::F8E4M3FN, 0x7f, 1e6), Ok(()));
+        assert_eq!(narrow(DType::F8E4M3FN, 0x7f, 1.0), Err(Mismatch::UnexpectedNan));
     }
 
     #[test]

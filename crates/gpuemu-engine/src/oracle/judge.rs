@@ -73,9 +73,25 @@ impl Subject {
         sampler.describe(&self.schema, &self.fingerprint, seed)
     }
 
+    /// Every element of every output must have an expectation: one that has none would pass unseen.
+    fn check_reference(&self, case: &Case, expectations: &[Expectation]) -> Result<(), OpError> {
+        let outputs = self.schema.outputs.iter().filter(|spec| case.descriptor.has(spec));
+        for (index, spec) in outputs.enumerate() {
+            let shape = spec.shape(&case.descriptor.sizes).unwrap_or_default();
+            let expected = if shape.contains(&0) { 0 } else { shape.iter().product() };
+            let found = expectations.get(index).map(|expectation| expectation.values.len());
+            if found != Some(expected) {
+                let (op, output) = (self.schema.name.clone(), spec.name.clone());
+                return Err(OpError::Reference { op, output, found: found.unwrap_or(0), expected });
+            }
+        }
+        Ok(())
+    }
+
     /// What the op must return for a case.
     pub fn expect(&self, case: &Case) -> Result<Vec<Expectation>, OpError> {
         let mut expectations = self.op.expect(&Call::new(&self.schema, case, &self.precision)?)?;
+        self.check_reference(case, &expectations)?;
         if case.descriptor.dtype == DType::F64 {
             // The reference has no more range than the kernel: where an intermediate overflows it may
             // have overflowed itself, in another order, and knows nothing.
