@@ -149,12 +149,20 @@ fn what_was_acknowledged_survives_kill_minus_nine() {
             .spawn()
             .unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
+        let (first, begun) = std::sync::mpsc::channel();
         let reader = std::thread::spawn(move || {
-            let numbers = output.lines().map_while(Result::ok).filter_map(|line| line.trim().parse().ok());
-            numbers.collect::<Vec<u64>>()
+            let numbers = output.lines().map_while(Result::ok).filter_map(|line| line.trim().parse::<u64>().ok());
+            numbers
+                .inspect(|index| {
+                    if *index == 0 {
+                        first.send(()).unwrap()
+                    }
+                })
+                .collect::<Vec<u64>>()
         });
-        // Moments that differ from run to run.
-        std::thread::sleep(Duration::from_millis(60 + (run * 37) % 110));
+        // Once it writes, a moment that differs from run to run.
+        begun.recv_timeout(Duration::from_secs(60)).unwrap();
+        std::thread::sleep(Duration::from_millis((run * 37) % 110));
         child.kill().unwrap();
         child.wait().unwrap();
         acknowledged.extend(reader.join().unwrap().into_iter().map(|index| (run, index)));
