@@ -280,3 +280,25 @@ fn a_bound_that_says_nothing_is_undetermined_and_says_why() {
         .unwrap();
     assert!(verdict.undetermined.unwrap().contains("no bound"));
 }
+
+#[test]
+fn inputs_that_do_not_fit_their_sizes_are_refused_by_name() {
+    let subject = Subject::new(ops::find("matmul").unwrap());
+    let sampler = Sampler { dtypes: vec![DType::F32], layouts: vec![Layout::Contiguous], ..Sampler::default() };
+    let mut case = materialise(subject.schema(), &subject.describe(&sampler, 3)).unwrap();
+    case.inputs[1] = Some(Tensor::from_f64(DType::F32, vec![1], &[1.0]).unwrap());
+    let error = subject.expect(&case).unwrap_err().to_string();
+    assert!(error.contains("input 'b' has shape [1]"), "{error}");
+    case.inputs[1] = None;
+    assert!(subject.expect(&case).unwrap_err().to_string().contains("input 'b' is missing"));
+    case.inputs.truncate(1);
+    assert!(subject.expect(&case).is_err());
+    // A class outside of its range names the input and the index.
+    let subject = Subject::new(ops::find("cross_entropy").unwrap());
+    let mut case = materialise(subject.schema(), &subject.describe(&sampler, 5)).unwrap();
+    let shape = case.inputs[1].as_ref().unwrap().shape().to_vec();
+    let targets = vec![1e6; shape.iter().product()];
+    case.inputs[1] = Some(Tensor::from_f64(DType::I64, shape, &targets).unwrap());
+    let error = subject.expect(&case).unwrap_err().to_string();
+    assert!(error.contains("input 'target' has 1000000 at flat index 0, outside of 0..V"), "{error}");
+}

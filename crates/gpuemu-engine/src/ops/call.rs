@@ -2,11 +2,11 @@
 
 use thiserror::Error;
 
-use gpuemu_common::DType;
+use gpuemu_common::{DType, Tensor};
 
 use super::expectation::Expectation;
 use crate::case::Case;
-use crate::schema::{Domain, Parameters, Precision, Schema, Sizes, Units};
+use crate::schema::{Domain, Parameters, Precision, Schema, Sizes, TensorSpec, Units};
 
 /// Why an op could not say what to expect.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -20,6 +20,16 @@ pub enum OpError {
     /// A parameter that the op needs is not there, or not of its type.
     #[error("parameter '{0}' is missing or not of its type")]
     MissingParameter(String),
+    /// An input has another shape than its sizes say.
+    #[error("input '{input}' has shape {found:?}, but its sizes make {expected:?} of it")]
+    InputShape {
+        /// The input.
+        input: String,
+        /// Its shape.
+        found: Vec<usize>,
+        /// The shape expected.
+        expected: Vec<usize>,
+    },
     /// An input has a value that its domain forbids.
     #[error("input '{input}' has {value} at flat index {index}, outside of {domain}")]
     Domain {
@@ -76,7 +86,12 @@ impl<'a> Call<'a> {
     pub fn new(schema: &'a Schema, case: &'a Case, precision: &'a Precision) -> Result<Self, OpError> {
         let descriptor = &case.descriptor;
         let mut inputs = Vec::with_capacity(case.inputs.len());
+        if case.inputs.len() != schema.inputs.len() {
+            let first_missing = schema.inputs.get(case.inputs.len()).map(|spec| spec.name.clone());
+            return Err(OpError::MissingInput(first_missing.unwrap_or_default()));
+        }
         for (spec, tensor) in schema.inputs.iter().zip(&case.inputs) {
+            check_shape(spec, tensor.as_ref(), &descriptor.sizes)?;
             let values = tensor.as_ref().map(|tensor| tensor.to_f64());
             if let Some(values) = &values {
                 check_domain(&spec.name, &spec.domain, &descriptor.sizes, values)?;
@@ -157,6 +172,17 @@ impl<'a> Call<'a> {
 /// Whether every value is a whole number small enough to be exact in every float format here.
 pub(super) fn all_integers(values: &[f64]) -> bool {
     values.iter().all(|value| value.abs() <= 2048.0 && value.trunc() == *value)
+}
+
+/// References index inputs by their sizes: a shape that differs must be refused before.
+fn check_shape(spec: &TensorSpec, tensor: Option<&Tensor>, sizes: &Sizes) -> Result<(), OpError> {
+    let missing = || OpError::MissingInput(spec.name.clone());
+    let Some(tensor) = tensor else { return if spec.optional { Ok(()) } else { Err(missing()) } };
+    let expected = spec.shape(sizes).ok_or_else(|| OpError::MissingSize(spec.name.clone()))?;
+    if tensor.shape() == expected {
+        return Ok(());
+    }
+    Err(OpError::InputShape { input: spec.name.clone(), found: tensor.shape().to_vec(), expected })
 }
 
 fn check_domain(input: &str, domain: &Domain, sizes: &Sizes, values: &[f64]) -> Result<(), OpError> {

@@ -5,7 +5,8 @@ use gpuemu_common::rng::case_seed;
 use thiserror::Error;
 
 use super::compare::read_bits;
-use super::judge::{Subject, run_case};
+use super::judge::run_case;
+use super::subject::Subject;
 use super::tolerance::Tolerance;
 use crate::case::{Case, Sampler, materialise};
 use crate::runner::Runner;

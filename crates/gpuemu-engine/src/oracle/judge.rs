@@ -3,104 +3,21 @@
 //! A verdict is a function of the case alone: extra cases that it needs are derived from the
 //! case's seed and run inline, so the order of cases, shards and clusters changes nothing.
 
-use std::sync::Arc;
-
 use gpuemu_common::rng::escalation_seed;
-use gpuemu_common::{DType, Stream, Tensor};
+use gpuemu_common::{Stream, Tensor};
 
-use super::compare::{Comparison, Rule};
+use super::compare::Comparison;
 use super::memory::{FIRST_POISON, SECOND_POISON, check_buffers, never_written};
-use super::tolerance::Tolerance;
+use super::subject::Subject;
 use super::{decoy, metamorphic, structure};
-use crate::case::{Case, CaseDescriptor, Sampler, materialise};
-use crate::ops::{Call, ExcuseKind, Expectation, Op, OpError};
+use crate::case::{Case, materialise};
+use crate::ops::Expectation;
 use crate::runner::{Buffer, Invocation, Runner, RunnerError, run_guarded};
-use crate::schema::{Precision, Schema, TensorSpec};
+use crate::schema::TensorSpec;
 use crate::verdict::{BugClass, Check, Discrimination, ElementCounts, Finding, Outcome, Verdict};
 
 /// One case in this many has a call with other shapes between its two runs.
 const SEQUENCE_EVERY: u64 = 4;
-
-/// What is judged: an op, how it may round, and how much error it is allowed.
-#[derive(Clone)]
-pub struct Subject {
-    op: Arc<dyn Op>,
-    schema: Schema,
-    fingerprint: String,
-    /// The precision class that the kernel declares.
-    pub precision: Precision,
-    /// The error allowed.
-    pub tolerance: Tolerance,
-}
-
-impl Subject {
-    /// An op judged by its bound, with the precision class of its schema.
-    pub fn new(op: Arc<dyn Op>) -> Self {
-        let schema = op.schema().clone();
-        Self::with_schema(op, schema)
-    }
-
-    /// An op whose cases come from a narrowed schema.
-    pub fn with_schema(op: Arc<dyn Op>, schema: Schema) -> Self {
-        let (fingerprint, precision) = (schema.fingerprint(), schema.precision.clone());
-        Self { op, schema, fingerprint, precision, tolerance: Tolerance::Bound }
-    }
-
-    /// Declares a precision class.
-    pub fn precision(mut self, precision: Precision) -> Self {
-        self.precision = precision;
-        self
-    }
-
-    /// Sets the tolerance.
-    pub fn tolerance(mut self, tolerance: Tolerance) -> Self {
-        self.tolerance = tolerance;
-        self
-    }
-
-    /// The schema that cases come from.
-    pub fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
-    /// The fingerprint of the schema.
-    pub fn fingerprint(&self) -> &str {
-        &self.fingerprint
-    }
-
-    /// The descriptor that a case seed stands for.
-    pub fn describe(&self, sampler: &Sampler, seed: u64) -> CaseDescriptor {
-        sampler.describe(&self.schema, &self.fingerprint, seed)
-    }
-
-    /// Every element of every output must have an expectation: one that has none would pass unseen.
-    fn check_reference(&self, case: &Case, expectations: &[Expectation]) -> Result<(), OpError> {
-        let outputs = self.schema.outputs.iter().filter(|spec| case.descriptor.has(spec));
-        for (index, spec) in outputs.enumerate() {
-            let shape = spec.shape(&case.descriptor.sizes).unwrap_or_default();
-            let expected = if shape.contains(&0) { 0 } else { shape.iter().product() };
-            let found = expectations.get(index).map(|expectation| expectation.values.len());
-            if found != Some(expected) {
-                let (op, output) = (self.schema.name.clone(), spec.name.clone());
-                return Err(OpError::Reference { op, output, found: found.unwrap_or(0), expected });
-            }
-        }
-        Ok(())
-    }
-
-    /// What the op must return for a case.
-    pub fn expect(&self, case: &Case) -> Result<Vec<Expectation>, OpError> {
-        let mut expectations = self.op.expect(&Call::new(&self.schema, case, &self.precision)?)?;
-        self.check_reference(case, &expectations)?;
-        if case.descriptor.dtype == DType::F64 {
-            // The reference has no more range than the kernel: where an intermediate overflows it may
-            // have overflowed itself, in another order, and knows nothing.
-            let excuses = expectations.iter_mut().flat_map(|expectation| &mut expectation.excuses);
-            excuses.for_each(|excuse| excuse.kind = ExcuseKind::Undetermined);
-        }
-        Ok(expectations)
-    }
-}
 
 /// A case made ready to be run by a particular runner.
 pub struct Prepared<'a> {
@@ -119,7 +36,7 @@ impl<'a> Prepared<'a> {
     /// The outputs that take part.
     pub fn outputs(&self) -> impl Iterator<Item = &'a TensorSpec> {
         let descriptor = &self.case.descriptor;
-        self.subject.schema.outputs.iter().filter(|spec| descriptor.has(spec))
+        self.subject.schema().outputs.iter().filter(|spec| descriptor.has(spec))
     }
 
     /// What an input's buffer held before the run: runners without strides get contiguous copies.
@@ -137,7 +54,7 @@ impl<'a> Prepared<'a> {
             outputs.push(Buffer::poisoned(dtype, spec.shape(&descriptor.sizes)?, poison));
         }
         Some(Invocation {
-            schema: &self.subject.schema,
+            schema: self.subject.schema(),
             sizes: &descriptor.sizes,
             parameters: &descriptor.parameters,
             dtype: descriptor.dtype,
@@ -177,11 +94,11 @@ fn blame_layout(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict
 
 /// Looks for more evidence with the values that amplify this op's bugs.
 fn escalate(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: &mut Verdict) {
-    for (step, strategy) in subject.schema.amplifiers.iter().enumerate() {
+    for (step, strategy) in subject.schema().amplifiers.iter().enumerate() {
         let mut descriptor = case.descriptor.clone();
         descriptor.seed = escalation_seed(case.descriptor.seed, step as u64);
         descriptor.strategy = *strategy;
-        let Ok(extra) = materialise(&subject.schema, &descriptor) else { continue };
+        let Ok(extra) = materialise(subject.schema(), &descriptor) else { continue };
         let found = judge_once(subject, &extra, runner, false);
         verdict.escalated += 1;
         verdict.discrimination.rejected.extend(found.discrimination.rejected.iter().copied());
@@ -338,14 +255,14 @@ fn neighbour(subject: &Subject, case: &Case, stream: &mut Stream) -> Option<Case
     }
     for (name, size) in &mut descriptor.sizes.named {
         let smaller = (*size).min(1 + stream.below(9) as usize);
-        if subject.schema.dimension(name).is_some_and(|dimension| dimension.allows(smaller)) {
+        if subject.schema().dimension(name).is_some_and(|dimension| dimension.allows(smaller)) {
             *size = smaller;
         }
     }
     if descriptor.sizes == case.descriptor.sizes {
         return None;
     }
-    materialise(&subject.schema, &descriptor).ok()
+    materialise(subject.schema(), &descriptor).ok()
 }
 
 fn judge_outputs(prepared: &Prepared<'_>, expectations: &[Expectation], runs: &Runs, verdict: &mut Verdict) {
@@ -402,7 +319,7 @@ fn same_shape_input(prepared: &Prepared<'_>, spec: &TensorSpec) -> Option<Vec<f6
 }
 
 fn judge_twin(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: &mut Verdict) {
-    let Some(twin) = metamorphic::twin(&subject.schema, case) else { return };
+    let Some(twin) = metamorphic::twin(subject.schema(), case) else { return };
     let Ok(expectations) = subject.expect(&twin.case) else { return };
     let prepared = Prepared::new(subject, &twin.case, runner);
     let mut findings = Vec::new();
@@ -420,12 +337,5 @@ fn judge_twin(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: 
         finding.explanation = format!("{} ({}): {}", twin.property.name(), twin.transformation, finding.explanation);
         finding.check = Check::Metamorphic;
         verdict.findings.push(finding);
-    }
-}
-
-impl Subject {
-    /// The rule by which outputs of a dtype are compared.
-    pub fn rule(&self, dtype: DType) -> Rule {
-        Rule { dtype, tolerance: self.tolerance, rounding: self.precision.rounding }
     }
 }

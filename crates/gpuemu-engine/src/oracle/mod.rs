@@ -11,7 +11,9 @@ pub mod metamorphic;
 pub mod naive;
 pub mod strength;
 pub mod structure;
+pub mod subject;
 pub mod tolerance;
 
-pub use judge::{Subject, judge};
+pub use judge::judge;
+pub use subject::Subject;
 pub use tolerance::Tolerance;

@@ -4,7 +4,8 @@
 use gpuemu_common::DType;
 use gpuemu_common::rng::case_seed;
 
-use super::judge::{Subject, run_case};
+use super::judge::run_case;
+use super::subject::Subject;
 use crate::case::values::Recipe;
 use crate::case::{CaseDescriptor, GENERATOR_VERSION, Strategy, materialise_with};
 use crate::runner::{Buffer, Runner};
