@@ -223,6 +223,16 @@ fn the_project_goes_before_the_user_and_the_user_before_the_daemon() {
     assert_eq!(config.ci.parallel, 5, "the user's spelling wins over the daemon's other one");
     assert_eq!((config.daemon.workers, config.daemon.log_level), (3, LogLevel::Warn));
     assert_eq!(config.ops.len(), 1);
+    // A list of one file that names something of another's: the error points into the first.
+    fs::write(
+        folder.path().join("gpuemu.toml"),
+        "[project]\nname = \"ééé\"\n[[expected_failures]]\nop = \"mien\"\nreason = \"r\"\nexpires = \"2030-01-01\"\n",
+    )
+    .unwrap();
+    let error = load(folder.path(), &environment(folder.path())).unwrap_err().to_string();
+    assert!(error.contains("there is no op 'mien'") && error.contains("gpuemu.toml:4:6"), "{error}");
+    assert!(error.contains("did you mean `mine`?"), "{error}");
+    fs::write(folder.path().join("gpuemu.toml"), NAMED).unwrap();
     // An error in a lower file names that file.
     fs::write(home.join("daemon.toml"), "[daemon]\nworkers = -1\n").unwrap();
     let error = load(folder.path(), &environment(folder.path())).unwrap_err().to_string();

@@ -73,7 +73,7 @@ impl Server {
 
     /// Serves connections until the future is dropped.
     pub async fn serve<H: Handler>(&self, handler: Arc<H>) {
-        let own = own_user(&self.path);
+        let own = own_user();
         loop {
             let Ok((stream, _)) = self.listener.accept().await else {
                 // Out of file descriptors, say: give connections time to end.
@@ -95,15 +95,27 @@ impl Drop for Server {
     }
 }
 
-/// The user that owns the socket, that is this process's.
-fn own_user(path: &Path) -> Option<u32> {
-    use std::os::unix::fs::MetadataExt;
-    std::fs::metadata(path).ok().map(|found| found.uid())
+/// The user of this process, as the kernel names it to a peer. Without it nobody is let in.
+fn own_user() -> Option<u32> {
+    let (one, _other) = UnixStream::pair().ok()?;
+    one.peer_cred().ok().map(|peer| peer.uid())
 }
 
 /// Requests of one connection that are being answered. A client that waited long sends the same
 /// request again, under the same id: it is still one request.
 type InFlight = Arc<Mutex<HashSet<Vec<u8>>>>;
+
+/// A request while it is being answered; however that ends, its id may be used anew.
+struct Answering {
+    in_flight: InFlight,
+    id: Vec<u8>,
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        lock(&self.in_flight).remove(&self.id);
+    }
+}
 
 async fn connection<H: Handler>(stream: UnixStream, handler: Arc<H>, limit: u64) {
     let (reader, writer) = stream.into_split();
@@ -169,11 +181,12 @@ async fn read_requests<H: Handler>(
         if !lock(&in_flight).insert(id.clone()) {
             continue;
         }
-        let (handler, answers, in_flight) = (handler.clone(), answers.clone(), in_flight.clone());
+        let answering = Answering { in_flight: in_flight.clone(), id };
+        let (handler, answers) = (handler.clone(), answers.clone());
         tokio::spawn(async move {
-            let mut reply = id.clone();
+            let mut reply = answering.id.clone();
             reply.extend(handler.answer(body[stack..].to_vec()).await);
-            lock(&in_flight).remove(&id);
+            drop(answering);
             // A client that is gone does not miss its answer.
             let _ = answers.send(Outgoing::Body(reply)).await;
         });

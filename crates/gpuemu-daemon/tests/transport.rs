@@ -26,6 +26,7 @@ struct Echo {
 impl Handler for Echo {
     async fn answer(&self, request: Vec<u8>) -> Vec<u8> {
         self.runs.fetch_add(1, Ordering::SeqCst);
+        assert!(request != b"panic", "as asked");
         if request.starts_with(b"wait") {
             tokio::time::sleep(Duration::from_millis(1500)).await;
         }
@@ -127,6 +128,22 @@ fn a_request_that_is_sent_again_is_run_once() {
     // Once answered, the id may be used anew.
     send(&mut raw, 7, b"again");
     assert_eq!(receive(&mut raw)[4..], *b"again");
+}
+
+#[test]
+fn a_handler_that_panics_harms_no_other_request() {
+    let server = start();
+    let mut raw = server.raw();
+    send(&mut raw, 5, b"panic");
+    send(&mut raw, 6, b"fine");
+    assert_eq!(receive(&mut raw)[4..], *b"fine");
+    // The id is free again: the same request may be sent anew.
+    while server.echo.runs.load(Ordering::SeqCst) < 2 {
+        std::thread::yield_now();
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    send(&mut raw, 5, b"second try");
+    assert_eq!(receive(&mut raw)[4..], *b"second try");
 }
 
 #[test]

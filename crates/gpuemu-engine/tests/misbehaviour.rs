@@ -132,6 +132,21 @@ fn a_store_past_the_end_is_seen_though_every_value_is_right() {
 }
 
 #[test]
+fn a_store_out_of_bounds_in_the_second_run_only_is_seen_too() {
+    let mut calls = 0u32;
+    let (check, ..) = failure(move |invocation| {
+        compute(invocation);
+        calls += 1;
+        let count = invocation.outputs[0].shape().iter().product::<usize>();
+        if calls.is_multiple_of(2) {
+            write(&mut invocation.outputs[0], count, 1.0);
+        }
+        Ok(())
+    });
+    assert_eq!(check, Check::OutOfBounds);
+}
+
+#[test]
 fn an_overwritten_input_is_seen_though_every_value_is_right() {
     let (check, class, _) = failure(|invocation| {
         compute(invocation);

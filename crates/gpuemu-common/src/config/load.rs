@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::check::check;
 use super::error::{ConfigError, Source};
-use super::resolve::{Config, resolve};
+use super::resolve::{Config, ListSources, resolve};
 use super::tables::{ConfigFile, LogLevel};
 
 /// The environment variables that decide where things are.
@@ -98,14 +98,13 @@ pub fn load(start: &Path, environment: &Environment) -> Result<Config, ConfigErr
     }
     let mut digest = crate::rng::blake2b(16).to_state();
     let mut merged = ConfigFile::default();
-    let mut ops_source = None;
+    let (mut ops, mut expected_failures) = (None, None);
     for source in &sources {
         digest.update(source.text.as_bytes()).update(&[0]);
         let file: ConfigFile = toml::from_str(&source.text).map_err(|error| source.unparsed(&error))?;
         check(&file, source)?;
-        if file.ops.is_some() && ops_source.is_none() {
-            ops_source = Some(source.clone());
-        }
+        ops = ops.or(file.ops.is_some().then_some(source));
+        expected_failures = expected_failures.or(file.expected_failures.is_some().then_some(source));
         merged = merged.over(file);
     }
     if let Some(level) = environment.log_level()? {
@@ -113,8 +112,9 @@ pub fn load(start: &Path, environment: &Environment) -> Result<Config, ConfigErr
     }
     let root = path.parent().map(Path::to_path_buf).unwrap_or_default();
     let digest = digest.finalize().to_hex().to_string();
-    let source = ops_source.unwrap_or_else(|| sources.swap_remove(0));
-    resolve(merged, &source, root, path, digest)
+    let project = &sources[0];
+    let lists = ListSources { ops: ops.unwrap_or(project), expected_failures: expected_failures.unwrap_or(project) };
+    resolve(merged, &lists, root, path, digest)
 }
 
 fn read(path: &Path) -> Result<Source, ConfigError> {

@@ -227,14 +227,21 @@ fn pairs(tolerances: Option<BTreeMap<DType, Located<TolerancePair>>>) -> BTreeMa
     tolerances.into_iter().flatten().map(|(dtype, pair)| (dtype, pair.value)).collect()
 }
 
-/// Fills in defaults. `source` is the file that has the ops, for errors across tables.
+/// The files that lists came from, for errors across tables.
+pub(super) struct ListSources<'a> {
+    pub ops: &'a Source,
+    pub expected_failures: &'a Source,
+}
+
+/// Fills in defaults.
 pub(super) fn resolve(
     file: ConfigFile,
-    source: &Source,
+    sources: &ListSources<'_>,
     root: PathBuf,
     path: PathBuf,
     digest: String,
 ) -> Result<Config, ConfigError> {
+    let source = sources.ops;
     let project = file.project.unwrap_or_default();
     let Some(name) = project.name.filter(|name| !name.trim().is_empty()) else {
         let hint = Some("add `[project]` with `name = \"my-project\"`".to_string());
@@ -252,7 +259,7 @@ pub(super) fn resolve(
     }
     let mut expected_failures = Vec::new();
     for expected in file.expected_failures.into_iter().flatten() {
-        known(source, "op", &expected.op, ops.iter().map(|op: &Op| op.name.as_str()))?;
+        known(sources.expected_failures, "op", &expected.op, ops.iter().map(|op: &Op| op.name.as_str()))?;
         expected_failures.push(ExpectedFailure {
             op: expected.op.value,
             dtype: expected.dtype,

@@ -1,5 +1,7 @@
 //! What an output must be: values, bounds, and the few elements that are excused by name.
 
+use gpuemu_common::DType;
+
 /// Why an element is not judged by its bound alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ExcuseKind {
@@ -14,6 +16,21 @@ pub enum ExcuseKind {
         /// A finite image of it, such as 0.
         value: Option<f64>,
     },
+}
+
+impl ExcuseKind {
+    /// Whether an output is what the excuse allows beside the bound.
+    pub fn allows(&self, dtype: DType, bits: u64) -> bool {
+        match self {
+            ExcuseKind::Undetermined => true,
+            ExcuseKind::Overflow { nan, infinite, value } => {
+                let out = dtype.decode(bits);
+                (*nan && out.is_nan())
+                    || (*infinite && out.is_infinite())
+                    || value.is_some_and(|value| dtype.decode(dtype.encode(value)) == out)
+            }
+        }
+    }
 }
 
 /// An element that is excused.

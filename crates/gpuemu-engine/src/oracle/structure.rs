@@ -4,7 +4,7 @@ use super::bias::{NOTEWORTHY, bias};
 use super::cell::{Mismatch, distance_to_cell};
 use super::compare::{Comparison, Rule, read_bits};
 use super::judge::Prepared;
-use crate::ops::{ExcuseKind, Expectation};
+use crate::ops::Expectation;
 use crate::schema::{Property, TensorSpec};
 use crate::verdict::{BugClass, Check, Finding, WorstElement};
 
@@ -48,7 +48,7 @@ pub fn describe(
         let excuse = excuses.next_if(|excuse| excuse.index == index).map(|excuse| excuse.kind);
         let bits = read_bits(bytes, size, index);
         let Err(kind) = rule.judge(bits, *y, *delta) else { continue };
-        if excuse.is_some_and(|excuse| accepts(&excuse, rule, bits)) {
+        if excuse.is_some_and(|excuse| excuse.allows(rule.dtype, bits)) {
             continue;
         }
         wrong.push(index);
@@ -83,18 +83,6 @@ pub fn describe(
         worst: worst_index.map(|index| worst_element(rule, bytes, expectation, index, &shape)),
         bug_class,
         explanation: format!("{mismatched} of {elements} elements of '{}' differ; {}", spec.name, notes.join("; ")),
-    }
-}
-
-fn accepts(excuse: &ExcuseKind, rule: &Rule, bits: u64) -> bool {
-    let out = rule.dtype.decode(bits);
-    match excuse {
-        ExcuseKind::Undetermined => true,
-        ExcuseKind::Overflow { nan, infinite, value } => {
-            (*nan && out.is_nan())
-                || (*infinite && out.is_infinite())
-                || value.is_some_and(|value| rule.dtype.decode(rule.dtype.encode(value)) == out)
-        }
     }
 }
 
