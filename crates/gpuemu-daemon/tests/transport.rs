@@ -181,8 +181,8 @@ fn nonsense_ends_its_own_connection_only() {
     }
     for body in [&b"\x02"[..], b"\x01\0\0\0\0\0\0\0\x03abc", b"\x01\0\0\0\0\0\0\0\0"] {
         let mut raw = server.raw();
-        raw.write_all(body).unwrap();
-        raw.write_all(&[0; 16]).unwrap();
+        // In one piece: the server closes as soon as it has seen enough, and may do so in between.
+        raw.write_all(&[body, &[0; 16]].concat()).unwrap();
         let mut rest = Vec::new();
         raw.set_read_timeout(Some(PATIENCE)).unwrap();
         let _ = raw.read_to_end(&mut rest);
