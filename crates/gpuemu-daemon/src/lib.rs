@@ -1,5 +1,6 @@
 //! The daemon of gpuemu: the server behind the socket, and the store behind the server.
 
+pub mod executor;
 pub mod store;
 pub mod transport;
 

@@ -1,0 +1,1 @@
+//! Running Python for a project: reference scripts, op scripts and callables.
