@@ -117,7 +117,7 @@ fn flags(outputs: &[Buffer], tight: &[Expectation], sound: &[Expectation]) -> [b
     let mut flagged = [false; RULES.len()];
     for ((buffer, tight), sound) in outputs.iter().zip(tight).zip(sound) {
         let bytes = buffer.contiguous_bytes();
-        let rule = |tolerance| Rule { dtype: buffer.dtype(), tolerance, rounding: FinalRounding::Nearest };
+        let rule = |tolerance| Rule::new(buffer.dtype(), tolerance);
         let [usual, fixed] = tolerances(buffer.dtype());
         flagged[0] |= rule(usual).rejects(&bytes, tight);
         flagged[1] |= rule(fixed).rejects(&bytes, tight);

@@ -6,7 +6,6 @@ use gpuemu_common::{DType, tensor::encode_slice};
 use gpuemu_engine::ops::Expectation;
 use gpuemu_engine::oracle::Tolerance;
 use gpuemu_engine::oracle::compare::Rule;
-use gpuemu_engine::schema::FinalRounding;
 
 use crate::row::Row;
 use crate::timing::median_seconds;
@@ -32,7 +31,7 @@ pub fn rows() -> Vec<Row> {
         let peer = numpy::median_seconds(&setup, &statement, 3);
         for (rule_name, tolerance, reads) in [("fixed tolerance", fixed, 8), ("bound, cell form", Tolerance::Bound, 16)]
         {
-            let rule = Rule { dtype, tolerance, rounding: FinalRounding::Nearest };
+            let rule = Rule::new(dtype, tolerance);
             let seconds = median_seconds(7, || {
                 assert_eq!(rule.compare(black_box(&bytes), black_box(&expectation)).mismatched, 0);
             });

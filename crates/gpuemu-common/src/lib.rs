@@ -6,12 +6,17 @@ compile_error!("tensor bytes are little-endian; big-endian targets are not suppo
 
 pub mod config;
 pub mod dtype;
+pub mod finding;
 pub mod float_format;
 pub mod layout;
 mod named;
 pub mod nearest;
+pub mod number_text;
 pub mod precision;
+pub mod protocol;
+pub mod report;
 pub mod rng;
+pub mod seed_text;
 pub mod storage;
 pub mod strategy;
 pub mod tensor;

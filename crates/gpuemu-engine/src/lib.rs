@@ -6,7 +6,6 @@
 
 pub mod case;
 pub mod minimise;
-pub mod number_text;
 pub mod ops;
 pub mod oracle;
 pub mod runner;

@@ -1,201 +1,13 @@
 //! The verdict on one case: what was checked, what was found, and what could not be checked.
 
-use std::fmt;
-
 use serde::Serialize;
 
+pub use gpuemu_common::finding::{BugClass, Check, ElementCounts, Finding, LargestErrors, Outcome, WorstElement};
+
 use crate::case::CaseDescriptor;
-use crate::number_text;
 use crate::oracle::decoy::Decoy;
 use crate::oracle::tolerance::Tolerance;
 use crate::runner::RunnerDescription;
-
-/// The check that fired.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Check {
-    /// The runner gave no output.
-    Runner,
-    /// An output has another shape.
-    Shape,
-    /// An output has another dtype.
-    Dtype,
-    /// An element is further from the reference than allowed.
-    Value,
-    /// NaN where the reference has none.
-    UnexpectedNan,
-    /// No NaN where the reference is NaN.
-    MissingNan,
-    /// An infinity where the reference is finite.
-    UnexpectedInfinity,
-    /// Not the infinity that the reference has.
-    MissingInfinity,
-    /// Elements of an output still hold the poison it was given.
-    NotWritten,
-    /// Memory next to a buffer was written.
-    OutOfBounds,
-    /// An input was changed.
-    InputModified,
-    /// A second run gave other bits.
-    Nondeterministic,
-    /// A transformed case, by a property of the op, failed.
-    Metamorphic,
-}
-
-impl Check {
-    /// The name used in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Check::Runner => "runner",
-            Check::Shape => "shape",
-            Check::Dtype => "dtype",
-            Check::Value => "value",
-            Check::UnexpectedNan => "unexpected_nan",
-            Check::MissingNan => "missing_nan",
-            Check::UnexpectedInfinity => "unexpected_infinity",
-            Check::MissingInfinity => "missing_infinity",
-            Check::NotWritten => "not_written",
-            Check::OutOfBounds => "out_of_bounds",
-            Check::InputModified => "input_modified",
-            Check::Nondeterministic => "nondeterministic",
-            Check::Metamorphic => "metamorphic",
-        }
-    }
-}
-
-impl fmt::Display for Check {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.name())
-    }
-}
-
-/// What kind of bug an error looks like. It describes a failure; it never decides one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum BugClass {
-    /// Only the last, partial tile is wrong.
-    TailTile,
-    /// Padding takes part in a denominator: rows sum to less than one.
-    Padding,
-    /// Whole rows are off, each by a factor of its own.
-    Normaliser,
-    /// The output is the right one times a constant.
-    Scale,
-    /// Wrong only where memory is not contiguous.
-    Stride,
-    /// Part of a sum is missing: wrong once the reduction is longer than a tile.
-    Accumulator,
-    /// Right for the first entry of the batch only.
-    BatchIndex,
-    /// Output elements never written.
-    NeverWritten,
-    /// Stores outside of the buffer.
-    OutOfBounds,
-    /// The kernel writes over its inputs.
-    InputOverwritten,
-    /// Results differ between runs.
-    Race,
-    /// NaN or infinity mishandled.
-    SpecialValues,
-    /// A formula that is wrong everywhere.
-    Formula,
-    /// Too small an error to name: precision lost.
-    Precision,
-    /// The kernel crashed or refused.
-    Crash,
-}
-
-impl BugClass {
-    /// The words used in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            BugClass::TailTile => "tail tile",
-            BugClass::Padding => "padding in a denominator",
-            BugClass::Normaliser => "normaliser of a row",
-            BugClass::Scale => "scale",
-            BugClass::Stride => "stride",
-            BugClass::Accumulator => "accumulator",
-            BugClass::BatchIndex => "batch index",
-            BugClass::NeverWritten => "never written",
-            BugClass::OutOfBounds => "out of bounds",
-            BugClass::InputOverwritten => "input overwritten",
-            BugClass::Race => "race",
-            BugClass::SpecialValues => "special values",
-            BugClass::Formula => "formula",
-            BugClass::Precision => "precision",
-            BugClass::Crash => "crash",
-        }
-    }
-}
-
-impl fmt::Display for BugClass {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(self.name())
-    }
-}
-
-/// The element that is furthest beyond what is allowed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct WorstElement {
-    /// Its coordinates.
-    pub index: Vec<usize>,
-    /// What the kernel returned.
-    #[serde(with = "number_text")]
-    pub actual: f64,
-    /// What the reference says.
-    #[serde(with = "number_text")]
-    pub expected: f64,
-    /// How far it is from what would round to it.
-    #[serde(with = "number_text")]
-    pub error: f64,
-    /// What is allowed.
-    #[serde(with = "number_text")]
-    pub allowed: f64,
-}
-
-/// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Finding {
-    /// The check that fired.
-    pub check: Check,
-    /// The output or input concerned.
-    pub tensor: String,
-    /// Elements concerned.
-    pub mismatched: usize,
-    /// Elements of the tensor.
-    pub elements: usize,
-    /// The worst of them.
-    pub worst: Option<WorstElement>,
-    /// What it looks like.
-    pub bug_class: BugClass,
-    /// What was seen, in words.
-    pub explanation: String,
-}
-
-/// How a case ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// Every check that could be made passed.
-    Passed,
-    /// At least one check fired.
-    Failed,
-    /// Nothing could be said: no bound, or no element that can be judged.
-    Undetermined,
-}
-
-/// Numbers of elements by how they were judged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct ElementCounts {
-    /// Judged.
-    pub compared: usize,
-    /// Failed.
-    pub mismatched: usize,
-    /// Neither passed nor failed.
-    pub undetermined: usize,
-    /// Passed although a named intermediate overflows.
-    pub excused: usize,
-}
 
 /// What a case could tell apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -223,7 +35,7 @@ pub struct Verdict {
     pub outcome: Outcome,
     /// What is wrong, the gravest first.
     pub findings: Vec<Finding>,
-    /// Why nothing could be said, where that is so.
+    /// Why nothing could be said, or what went wrong, where that is so.
     pub undetermined: Option<String>,
     /// Elements by how they were judged.
     pub elements: ElementCounts,
@@ -231,6 +43,8 @@ pub struct Verdict {
     pub tolerance: Tolerance,
     /// Whether some element came close to what is allowed.
     pub near: bool,
+    /// The largest errors.
+    pub errors: LargestErrors,
     /// What the case could tell apart.
     pub discrimination: Discrimination,
     /// Extra cases that were run for more evidence.

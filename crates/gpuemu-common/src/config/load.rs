@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::check::check;
 use super::error::{ConfigError, Source};
-use super::resolve::{Config, ListSources, resolve};
+use super::resolve::{Config, Daemon, ListSources, Storage, resolve, resolve_daemon, resolve_storage};
 use super::tables::{ConfigFile, LogLevel};
 
 /// The environment variables that decide where things are.
@@ -91,9 +91,13 @@ pub fn load(start: &Path, environment: &Environment) -> Result<Config, ConfigErr
     let named = environment.project_file().map(|path| start.join(path));
     let path = named.or_else(|| find_project_file(start));
     let path = path.ok_or_else(|| ConfigError::NotFound { start: start.to_path_buf() })?;
+    load_file(path, environment)
+}
+
+/// Reads, checks and merges the configuration whose project file is known.
+pub fn load_file(path: PathBuf, environment: &Environment) -> Result<Config, ConfigError> {
     let mut sources = vec![read(&path)?];
-    let others = [environment.user_file(), environment.home().map(|home| home.join("daemon.toml"))];
-    for other in others.into_iter().flatten().filter(|path| path.exists()) {
+    for other in others(environment) {
         sources.push(read(&other)?);
     }
     let mut digest = crate::rng::blake2b(16).to_state();
@@ -115,6 +119,28 @@ pub fn load(start: &Path, environment: &Environment) -> Result<Config, ConfigErr
     let project = &sources[0];
     let lists = ListSources { ops: ops.unwrap_or(project), expected_failures: expected_failures.unwrap_or(project) };
     resolve(merged, &lists, root, path, digest)
+}
+
+/// The settings of the daemon itself, which belongs to no project: the user's and the daemon's files.
+pub fn load_daemon(environment: &Environment) -> Result<(Daemon, Storage), ConfigError> {
+    let mut merged = ConfigFile::default();
+    for path in others(environment) {
+        let source = read(&path)?;
+        let file: ConfigFile = toml::from_str(&source.text).map_err(|error| source.unparsed(&error))?;
+        check(&file, &source)?;
+        merged = merged.over(file);
+    }
+    let mut daemon = resolve_daemon(merged.daemon.unwrap_or_default());
+    if let Some(level) = environment.log_level()? {
+        daemon.log_level = level;
+    }
+    Ok((daemon, resolve_storage(merged.storage.unwrap_or_default())))
+}
+
+/// The files beside the project's that are there, the first before the second.
+fn others(environment: &Environment) -> impl Iterator<Item = PathBuf> {
+    let files = [environment.user_file(), environment.home().map(|home| home.join("daemon.toml"))];
+    files.into_iter().flatten().filter(|path| path.exists())
 }
 
 fn read(path: &Path) -> Result<Source, ConfigError> {

@@ -12,7 +12,7 @@ mod resolve;
 mod tables;
 
 pub use error::{ConfigError, InvalidFile};
-pub use load::{Environment, find_project_file, load};
+pub use load::{Environment, find_project_file, load, load_daemon, load_file};
 pub use located::Located;
 pub use resolve::{
     Ci, Config, Daemon, DimensionRange, ExpectedFailure, Kernel, Op, OpSource, Policies, Project, Seed, Storage,

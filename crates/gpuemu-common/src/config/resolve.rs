@@ -39,6 +39,44 @@ pub struct Config {
     pub storage: Storage,
     /// `[[expected_failures]]`
     pub expected_failures: Vec<ExpectedFailure>,
+    /// The file that the ops are in, for errors that are found later.
+    ops_source: Source,
+}
+
+impl Config {
+    /// The configuration of a folder without a file: defaults, and no ops of its own.
+    pub fn without_file(root: PathBuf) -> Self {
+        let name = root.file_name().map_or("gpuemu".into(), |name| name.to_string_lossy().into_owned());
+        let file = ConfigFile::default();
+        let ci = resolve_ci(CiTable::default());
+        Self {
+            digest: String::new(),
+            project: Project { name, version: "0.0.0".to_string(), framework: Framework::Numpy },
+            validation: Validation {
+                dtypes: vec![DType::F32],
+                check_nan: true,
+                check_inf: true,
+                seed: Seed::Random,
+                tolerances: BTreeMap::new(),
+                values: Strategy::Adversarial,
+            },
+            ops: Vec::new(),
+            kernels: Vec::new(),
+            policies: resolve_policies(&PoliciesTable::default()),
+            ci,
+            daemon: resolve_daemon(file.daemon.unwrap_or_default()),
+            storage: resolve_storage(StorageTable::default()),
+            expected_failures: Vec::new(),
+            ops_source: Source { path: root.clone(), text: String::new() },
+            file: PathBuf::new(),
+            root,
+        }
+    }
+
+    /// An error in the definition of an op, found by those who know ops.
+    pub fn error_at(&self, span: &Range<usize>, message: impl Into<String>, hint: Option<String>) -> ConfigError {
+        self.ops_source.invalid(span, message, hint)
+    }
 }
 
 /// The project.
@@ -107,6 +145,8 @@ pub struct Op {
     pub name: String,
     /// Line of its name in the file, from 1.
     pub line: usize,
+    /// Place of its name in the file.
+    pub span: Range<usize>,
     /// Where it comes from.
     pub source: OpSource,
     /// Reference, as written.
@@ -281,19 +321,29 @@ pub(super) fn resolve(
         validation,
         ops,
         kernels,
-        policies: Policies {
-            fail_on_regression: policies.fail_on_regression.unwrap_or(true),
-            warn_threshold: policies.warn_threshold.map_or(0.8, |share| share.value),
-            regression_threshold: policies.regression_threshold.map_or(0.1, |growth| growth.value),
-        },
+        policies: resolve_policies(&policies),
         ci: resolve_ci(file.ci.unwrap_or_default()),
         daemon,
-        storage: Storage {
-            keep_days: Some(natural(storage.keep_days, 90) as u32).filter(|days| *days > 0),
-            snapshot_bytes: natural(storage.snapshot_bytes, MEGABYTE),
-        },
+        storage: resolve_storage(storage),
         expected_failures,
+        ops_source: sources.ops.clone(),
     })
+}
+
+fn resolve_policies(table: &PoliciesTable) -> Policies {
+    Policies {
+        fail_on_regression: table.fail_on_regression.unwrap_or(true),
+        warn_threshold: table.warn_threshold.as_ref().map_or(0.8, |share| share.value),
+        regression_threshold: table.regression_threshold.as_ref().map_or(0.1, |growth| growth.value),
+    }
+}
+
+/// What the store keeps.
+pub(super) fn resolve_storage(table: StorageTable) -> Storage {
+    Storage {
+        keep_days: Some(natural(table.keep_days, 90) as u32).filter(|days| *days > 0),
+        snapshot_bytes: natural(table.snapshot_bytes, MEGABYTE),
+    }
 }
 
 fn known<'a>(
@@ -341,6 +391,7 @@ fn resolve_op(op: OpTable, validation: &Validation, daemon: &Daemon, source: &So
     });
     Op {
         line: line_of(&source.text, &op.name.span),
+        span: op.name.span.clone(),
         name: op.name.value,
         source: match (op.module, op.script, op.kernel) {
             (Some(module), ..) => OpSource::Module(module.value),
@@ -389,7 +440,8 @@ fn resolve_ci(table: CiTable) -> Ci {
     }
 }
 
-fn resolve_daemon(table: DaemonTable) -> Daemon {
+/// The daemon's settings.
+pub(super) fn resolve_daemon(table: DaemonTable) -> Daemon {
     let some_if_positive = |value: u64| Some(value).filter(|value| *value > 0);
     Daemon {
         log_level: table.log_level.unwrap_or_default(),

@@ -2,15 +2,15 @@
 
 mod avx512;
 pub mod fill;
+pub mod given;
 pub mod sampler;
-pub mod seed_text;
 pub mod shapes;
 pub mod values;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use gpuemu_common::{DType, Tensor, TensorError};
+use gpuemu_common::{DType, Tensor, TensorError, seed_text};
 
 use crate::schema::{Domain, Parameters, Schema, Sizes, TensorSpec};
 

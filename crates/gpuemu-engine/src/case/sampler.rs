@@ -20,6 +20,10 @@ pub struct Sampler {
     pub budget: usize,
     /// Parameters that are fixed.
     pub parameters: Parameters,
+    /// If not empty, the sizes of a case are one of these; dims that an entry leaves out are drawn.
+    pub shapes: Vec<Vec<(String, usize)>>,
+    /// Optional tensors that never take part.
+    pub absent: Vec<String>,
 }
 
 impl Default for Sampler {
@@ -30,6 +34,8 @@ impl Default for Sampler {
             strategy: Strategy::Adversarial,
             budget: 16_384,
             parameters: Parameters::default(),
+            shapes: Vec::new(),
+            absent: Vec::new(),
         }
     }
 }
@@ -44,7 +50,10 @@ impl Sampler {
     pub fn describe(&self, schema: &Schema, fingerprint: &str, seed: u64) -> CaseDescriptor {
         let dtypes = if self.dtypes.is_empty() { &schema.dtypes } else { &self.dtypes };
         let dtype = Stream::new(seed, "dtype").pick(dtypes).copied().unwrap_or(DType::F32);
-        let sizes = draw_case_sizes(&mut Stream::new(seed, "shape"), schema, self.budget);
+        let mut sizes = draw_case_sizes(&mut Stream::new(seed, "shape"), schema, self.budget);
+        for (name, size) in Stream::new(seed, "shapes").pick(&self.shapes).into_iter().flatten() {
+            sizes.set(name, *size);
+        }
         CaseDescriptor {
             generator: GENERATOR_VERSION,
             op: schema.name.clone(),
@@ -55,7 +64,7 @@ impl Sampler {
             layouts: self.layouts(schema, seed),
             strategy: self.strategy.resolve(seed),
             parameters: self.parameters(schema, seed),
-            present: optional_tensors(schema, seed),
+            present: self.optional_tensors(schema, seed),
         }
     }
 
@@ -80,10 +89,11 @@ impl Sampler {
         }
         parameters
     }
-}
 
-fn optional_tensors(schema: &Schema, seed: u64) -> Vec<String> {
-    let mut stream = Stream::new(seed, "optional");
-    let optional = schema.inputs.iter().chain(&schema.outputs).filter(|tensor| tensor.optional);
-    optional.filter(|_| stream.chance(1, 2)).map(|tensor| tensor.name.clone()).collect()
+    fn optional_tensors(&self, schema: &Schema, seed: u64) -> Vec<String> {
+        let mut stream = Stream::new(seed, "optional");
+        let optional = schema.inputs.iter().chain(&schema.outputs).filter(|tensor| tensor.optional);
+        let drawn = optional.filter(|_| stream.chance(1, 2)).map(|tensor| tensor.name.clone());
+        drawn.filter(|name| !self.absent.contains(name)).collect()
+    }
 }

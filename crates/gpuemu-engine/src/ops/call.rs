@@ -54,6 +54,14 @@ pub enum OpError {
         /// Elements of the output.
         expected: usize,
     },
+    /// A reference outside of this library gave no answer.
+    #[error("the reference of '{op}' failed: {message}")]
+    ReferenceFailed {
+        /// The op.
+        op: String,
+        /// What went wrong, in the reference's own words.
+        message: String,
+    },
     /// The bound would say nothing.
     #[error(
         "no bound: summing {terms} terms with unit roundoff {unit_roundoff:e} may lose more than a tenth of the result; declare the order of summation or accumulate in a wider dtype"
@@ -69,6 +77,7 @@ pub enum OpError {
 /// A case as a reference sees it: inputs as row-major `f64`, sizes, parameters, precision.
 pub struct Call<'a> {
     schema: &'a Schema,
+    case: &'a Case,
     sizes: &'a Sizes,
     parameters: &'a Parameters,
     inputs: Vec<Option<Vec<f64>>>,
@@ -100,6 +109,7 @@ impl<'a> Call<'a> {
         }
         Ok(Self {
             schema,
+            case,
             sizes: &descriptor.sizes,
             parameters: &descriptor.parameters,
             inputs,
@@ -108,6 +118,11 @@ impl<'a> Call<'a> {
             units: precision.units(descriptor.dtype),
             dtype: descriptor.dtype,
         })
+    }
+
+    /// The case itself, for a reference that runs outside of this library.
+    pub fn case(&self) -> &'a Case {
+        self.case
     }
 
     /// An input's values.

@@ -31,6 +31,28 @@ pub struct Rule {
     pub tolerance: Tolerance,
     /// Final conversion of the kernel.
     pub rounding: FinalRounding,
+    /// What is not held against the kernel.
+    pub forgiven: Forgiven,
+}
+
+/// Outputs that the user does not want checked: they are neither passed nor failed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Forgiven {
+    /// NaN where the reference has none.
+    pub nan: bool,
+    /// An infinity where the reference is finite.
+    pub infinity: bool,
+}
+
+impl Forgiven {
+    /// Whether a mismatch is not held against the kernel.
+    pub fn covers(self, mismatch: Mismatch) -> bool {
+        match mismatch {
+            Mismatch::UnexpectedNan => self.nan,
+            Mismatch::UnexpectedInfinity => self.infinity,
+            _ => false,
+        }
+    }
 }
 
 /// What a comparison found.
@@ -64,6 +86,11 @@ impl Comparison {
 }
 
 impl Rule {
+    /// A rule for a kernel that rounds to nearest, with nothing forgiven.
+    pub fn new(dtype: DType, tolerance: Tolerance) -> Self {
+        Self { dtype, tolerance, rounding: FinalRounding::Nearest, forgiven: Forgiven::default() }
+    }
+
     /// Judges one element, excuses left aside: the distance, or how it failed.
     pub fn judge(&self, bits: u64, y: f64, delta: f64) -> Result<f64, Mismatch> {
         let allowed = self.tolerance.allowed(y, delta);
@@ -142,6 +169,7 @@ impl Rule {
                 let allowed = self.tolerance.allowed(y, delta);
                 result.near |= distance > 0.0 && distance > NEAR_SHARE * allowed;
             }
+            Err(mismatch) if self.forgiven.covers(mismatch) => result.undetermined += 1,
             Err(_) => {
                 result.mismatched += 1;
                 result.first = result.first.or(Some(index));
@@ -306,7 +334,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn rule(dtype: DType, tolerance: Tolerance) -> Rule {
-        Rule { dtype, tolerance, rounding: FinalRounding::Nearest }
+        Rule::new(dtype, tolerance)
     }
 
     /// The scalar rules alone, element by element.

@@ -122,14 +122,13 @@ fn differs(rule: &Rule, window: &Expectation, values: &[f64]) -> bool {
 mod tests {
     use super::*;
     use crate::oracle::Tolerance;
-    use crate::schema::FinalRounding;
     use gpuemu_common::DType;
 
     #[test]
     fn a_tight_rule_rejects_every_decoy_and_a_loose_one_none() {
         let values: Vec<f64> = (0..64).map(|index| 0.01 * f64::from(index) - 0.2).collect();
         let expectation = Expectation { delta: vec![1e-9; 64], values, excuses: Vec::new() };
-        let rule = |tolerance| Rule { dtype: DType::F32, tolerance, rounding: FinalRounding::Nearest };
+        let rule = |tolerance| Rule::new(DType::F32, tolerance);
         let input = vec![0.3; 64];
         let tight = discriminate(&rule(Tolerance::Bound), &expectation, Some(&input));
         assert_eq!((tight.rejected.len(), tight.accepted.len()), (5, 0));
@@ -140,7 +139,7 @@ mod tests {
     #[test]
     fn decoys_that_equal_the_right_output_do_not_count() {
         let expectation = Expectation { values: vec![0.0; 64], delta: vec![0.0; 64], excuses: Vec::new() };
-        let rule = Rule { dtype: DType::F32, tolerance: Tolerance::Bound, rounding: FinalRounding::Nearest };
+        let rule = Rule::new(DType::F32, Tolerance::Bound);
         let found = discriminate(&rule, &expectation, None);
         assert!(found.accepted.is_empty() && !found.is_weak());
     }

@@ -3,18 +3,21 @@
 //! A verdict is a function of the case alone: extra cases that it needs are derived from the
 //! case's seed and run inline, so the order of cases, shards and clusters changes nothing.
 
-use gpuemu_common::rng::escalation_seed;
-use gpuemu_common::{Stream, Tensor};
+use std::borrow::Cow;
 
-use super::compare::Comparison;
+use gpuemu_common::rng::escalation_seed;
+use gpuemu_common::{DType, Stream, Tensor};
+
+use super::compare::{Comparison, Rule};
+use super::measure::measure;
 use super::memory::{FIRST_POISON, SECOND_POISON, check_buffers, never_written};
 use super::subject::Subject;
-use super::{decoy, metamorphic, structure};
+use super::{decoy, invariant, metamorphic, structure};
 use crate::case::{Case, materialise};
-use crate::ops::Expectation;
-use crate::runner::{Buffer, Invocation, Runner, RunnerError, run_guarded};
+use crate::ops::{Expectation, OpError};
+use crate::runner::{Buffer, Invocation, Runner, RunnerDescription, RunnerError, run_guarded};
 use crate::schema::TensorSpec;
-use crate::verdict::{BugClass, Check, Discrimination, ElementCounts, Finding, Outcome, Verdict};
+use crate::verdict::{BugClass, Check, Discrimination, ElementCounts, Finding, LargestErrors, Outcome, Verdict};
 
 /// One case in this many has a call with other shapes between its two runs.
 const SEQUENCE_EVERY: u64 = 4;
@@ -29,8 +32,8 @@ pub struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    fn new(subject: &'a Subject, case: &'a Case, runner: &dyn Runner) -> Self {
-        Self { subject, case, layouts: runner.description().layouts }
+    pub(super) fn new(subject: &'a Subject, case: &'a Case, runner: &RunnerDescription) -> Self {
+        Self { subject, case, layouts: runner.layouts }
     }
 
     /// The outputs that take part.
@@ -111,30 +114,52 @@ fn escalate(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: &m
     }
 }
 
-fn judge_once(subject: &Subject, case: &Case, runner: &mut dyn Runner, twins: bool) -> Verdict {
-    let mut verdict = Verdict {
+/// A verdict before anything is known.
+pub(super) fn blank(subject: &Subject, case: &Case, runner: &RunnerDescription) -> Verdict {
+    Verdict {
         case: case.descriptor.clone(),
         outcome: Outcome::Passed,
         findings: Vec::new(),
         undetermined: None,
         elements: ElementCounts::default(),
-        tolerance: subject.tolerance,
+        tolerance: subject.tolerance_of(case.descriptor.dtype),
         near: false,
+        errors: LargestErrors::default(),
         discrimination: Discrimination::default(),
         escalated: 0,
         failing_case: None,
-        runner: runner.description().clone(),
+        runner: runner.clone(),
         not_checked: not_checked(runner),
-    };
-    let expectations = match subject.expect(case) {
-        Ok(expectations) => expectations,
+    }
+}
+
+/// What is expected of a case; where nothing is, the verdict says why.
+pub(super) fn expect(subject: &Subject, case: &Case, verdict: &mut Verdict) -> Option<Vec<Expectation>> {
+    match subject.expect(case) {
+        Ok(expectations) => Some(expectations),
         Err(error) => {
-            verdict.outcome = Outcome::Undetermined;
+            let failed = matches!(error, OpError::ReferenceFailed { .. });
+            verdict.outcome = if failed { Outcome::Error } else { Outcome::Undetermined };
             verdict.undetermined = Some(error.to_string());
-            return verdict;
+            None
         }
-    };
-    let prepared = Prepared::new(subject, case, runner);
+    }
+}
+
+/// The outcome that the findings and counts of a verdict make.
+pub(super) fn settle(verdict: &mut Verdict) {
+    if !verdict.findings.is_empty() {
+        verdict.outcome = Outcome::Failed;
+    } else if verdict.elements.compared == 0 && verdict.elements.undetermined > 0 {
+        verdict.outcome = Outcome::Undetermined;
+        verdict.undetermined = Some("no element could be judged".to_string());
+    }
+}
+
+fn judge_once(subject: &Subject, case: &Case, runner: &mut dyn Runner, twins: bool) -> Verdict {
+    let mut verdict = blank(subject, case, runner.description());
+    let Some(expectations) = expect(subject, case, &mut verdict) else { return verdict };
+    let prepared = Prepared::new(subject, case, runner.description());
     match run_twice(&prepared, runner, &mut verdict.findings) {
         Some(runs) => judge_outputs(&prepared, &expectations, &runs, &mut verdict),
         None => verdict.outcome = Outcome::Failed,
@@ -142,17 +167,11 @@ fn judge_once(subject: &Subject, case: &Case, runner: &mut dyn Runner, twins: bo
     if verdict.findings.is_empty() && twins {
         judge_twin(subject, case, runner, &mut verdict);
     }
-    if !verdict.findings.is_empty() {
-        verdict.outcome = Outcome::Failed;
-    } else if verdict.elements.compared == 0 && verdict.elements.undetermined > 0 {
-        verdict.outcome = Outcome::Undetermined;
-        verdict.undetermined = Some("no element could be judged".to_string());
-    }
+    settle(&mut verdict);
     verdict
 }
 
-fn not_checked(runner: &dyn Runner) -> Vec<&'static str> {
-    let description = runner.description();
+fn not_checked(description: &RunnerDescription) -> Vec<&'static str> {
     let mut missing = Vec::new();
     if !description.layouts {
         missing.push("layouts");
@@ -163,20 +182,20 @@ fn not_checked(runner: &dyn Runner) -> Vec<&'static str> {
     missing
 }
 
-/// The outputs of two runs, as contiguous bytes.
-struct Runs {
-    first: Vec<Vec<u8>>,
-    second: Vec<Vec<u8>>,
+/// The outputs of a case as contiguous bytes: of two runs, or of the one that was given.
+pub(super) struct Runs<'a> {
+    pub first: Vec<Cow<'a, [u8]>>,
+    pub second: Option<Vec<Vec<u8>>>,
 }
 
 /// Runs a case twice at different addresses over different poison. `None` where a run gave nothing to judge.
-fn run_twice(prepared: &Prepared<'_>, runner: &mut dyn Runner, findings: &mut Vec<Finding>) -> Option<Runs> {
+fn run_twice<'a>(prepared: &Prepared<'_>, runner: &mut dyn Runner, findings: &mut Vec<Finding>) -> Option<Runs<'a>> {
     let first = run(prepared, runner, FIRST_POISON, findings)?;
     interleave(prepared, runner, findings)?;
     // The first run's buffers are still alive here, so the second run's lie elsewhere.
     let second = run(prepared, runner, SECOND_POISON, findings)?;
-    let bytes = |invocation: &Invocation<'_>| invocation.outputs.iter().map(Buffer::contiguous_bytes).collect();
-    Some(Runs { first: bytes(&first), second: bytes(&second) })
+    let first = first.outputs.iter().map(|output| Cow::Owned(output.contiguous_bytes())).collect();
+    Some(Runs { first, second: Some(second.outputs.iter().map(Buffer::contiguous_bytes).collect()) })
 }
 
 /// Now and then, a call with other shapes between the two runs: state kept by shape shows.
@@ -195,7 +214,7 @@ fn interleave(prepared: &Prepared<'_>, runner: &mut dyn Runner, findings: &mut V
 
 /// Runs a case once and returns its outputs, unjudged.
 pub fn run_case(subject: &Subject, case: &Case, runner: &mut dyn Runner) -> Result<Vec<Buffer>, RunnerError> {
-    let prepared = Prepared::new(subject, case, runner);
+    let prepared = Prepared::new(subject, case, runner.description());
     let impossible = || RunnerError::Raised("the shape of an output cannot be computed".to_string());
     let mut invocation = prepared.invocation(FIRST_POISON).ok_or_else(impossible)?;
     run_guarded(runner, &mut invocation)?;
@@ -217,17 +236,10 @@ fn run<'a>(
         return None;
     }
     for (spec, buffer) in prepared.outputs().zip(&invocation.outputs) {
-        let descriptor = &prepared.case.descriptor;
-        let (dtype, shape) = (spec.dtype_in(descriptor.dtype), spec.shape(&descriptor.sizes).unwrap_or_default());
-        let (check, explanation) = if buffer.shape() != shape {
-            (Check::Shape, format!("output '{}' has shape {:?}, expected {shape:?}", spec.name, buffer.shape()))
-        } else if buffer.dtype() != dtype {
-            (Check::Dtype, format!("output '{}' is {}, expected {dtype}", spec.name, buffer.dtype()))
-        } else {
-            continue;
-        };
-        findings.push(Finding { check, tensor: spec.name.clone(), explanation, ..runner_failed(String::new()) });
-        return None;
+        if let Some(finding) = check_form(prepared, spec, buffer.shape(), buffer.dtype()) {
+            findings.push(finding);
+            return None;
+        }
     }
     // A second run that finds the same says nothing new.
     if findings.is_empty() && runner.description().writes_into_buffers {
@@ -236,7 +248,26 @@ fn run<'a>(
     Some(invocation)
 }
 
-fn runner_failed(explanation: String) -> Finding {
+/// Whether an output has the shape and dtype that it must have.
+pub(super) fn check_form(
+    prepared: &Prepared<'_>,
+    spec: &TensorSpec,
+    found_shape: &[usize],
+    found_dtype: DType,
+) -> Option<Finding> {
+    let descriptor = &prepared.case.descriptor;
+    let (dtype, shape) = (spec.dtype_in(descriptor.dtype), spec.shape(&descriptor.sizes).unwrap_or_default());
+    let (check, explanation) = if found_shape != shape {
+        (Check::Shape, format!("output '{}' has shape {found_shape:?}, expected {shape:?}", spec.name))
+    } else if found_dtype != dtype {
+        (Check::Dtype, format!("output '{}' is {found_dtype}, expected {dtype}", spec.name))
+    } else {
+        return None;
+    };
+    Some(Finding { check, tensor: spec.name.clone(), explanation, ..runner_failed(String::new()) })
+}
+
+pub(super) fn runner_failed(explanation: String) -> Finding {
     Finding {
         check: Check::Runner,
         tensor: String::new(),
@@ -266,16 +297,21 @@ fn neighbour(subject: &Subject, case: &Case, stream: &mut Stream) -> Option<Case
     materialise(subject.schema(), &descriptor).ok()
 }
 
-fn judge_outputs(prepared: &Prepared<'_>, expectations: &[Expectation], runs: &Runs, verdict: &mut Verdict) {
+/// Judges the outputs of a case.
+pub(super) fn judge_outputs(
+    prepared: &Prepared<'_>,
+    expectations: &[Expectation],
+    runs: &Runs<'_>,
+    verdict: &mut Verdict,
+) {
     let subject = prepared.subject;
     let descriptor = &prepared.case.descriptor;
-    let guarded = verdict.runner.writes_into_buffers;
     for (index, (spec, expectation)) in prepared.outputs().zip(expectations).enumerate() {
         let rule = subject.rule(spec.dtype_in(descriptor.dtype));
-        let (first, second) = (&runs.first[index], &runs.second[index]);
-        let size = rule.dtype.size();
-        if first != second && guarded {
-            let unwritten = never_written(first, second, size);
+        let first = &runs.first[index];
+        let second = runs.second.as_ref().map(|second| &second[index]).filter(|second| second[..] != first[..]);
+        if let Some(second) = second.filter(|_| verdict.runner.writes_into_buffers) {
+            let unwritten = never_written(first, second, rule.dtype.size());
             if !unwritten.is_empty() {
                 verdict.findings.push(structure::not_written(spec, expectation.values.len(), &unwritten));
             }
@@ -283,23 +319,43 @@ fn judge_outputs(prepared: &Prepared<'_>, expectations: &[Expectation], runs: &R
         let comparison = rule.compare(first, expectation);
         count(&mut verdict.elements, &comparison);
         verdict.near |= comparison.near;
+        if subject.measured {
+            verdict.errors = verdict.errors.join(measure(&rule, first, expectation));
+        }
         if comparison.mismatched > 0 {
             let finding = structure::describe(prepared, spec, &rule, first, expectation, &comparison);
             verdict.findings.push(finding);
-        } else if first != second && verdict.findings.is_empty() {
-            if subject.precision.atomics {
-                let again = rule.compare(second, expectation);
-                if again.mismatched > 0 {
-                    verdict.findings.push(structure::describe(prepared, spec, &rule, second, expectation, &again));
-                }
-            } else {
-                verdict.findings.push(structure::nondeterministic(spec, first, second, size));
-            }
+        } else if let Some(second) = second.filter(|_| verdict.findings.is_empty()) {
+            judge_second_run(prepared, spec, &rule, first, second, expectation, &mut verdict.findings);
         }
+        let shape = spec.shape(&descriptor.sizes).unwrap_or_default();
+        let broken = subject.invariants.iter();
+        let broken = broken.filter_map(|one| invariant::check(*one, spec, &rule, &shape, first, expectation));
+        verdict.findings.extend(broken);
         if verdict.findings.is_empty() && index == 0 {
             let input = same_shape_input(prepared, spec);
             verdict.discrimination = decoy::discriminate(&rule, expectation, input.as_deref());
         }
+    }
+}
+
+/// A second run that gave other bits: fine where atomics are declared and they are right too.
+fn judge_second_run(
+    prepared: &Prepared<'_>,
+    spec: &TensorSpec,
+    rule: &Rule,
+    first: &[u8],
+    second: &[u8],
+    expectation: &Expectation,
+    findings: &mut Vec<Finding>,
+) {
+    if !prepared.subject.precision.atomics {
+        findings.push(structure::nondeterministic(spec, first, second, rule.dtype.size()));
+        return;
+    }
+    let again = rule.compare(second, expectation);
+    if again.mismatched > 0 {
+        findings.push(structure::describe(prepared, spec, rule, second, expectation, &again));
     }
 }
 
@@ -322,7 +378,7 @@ fn same_shape_input(prepared: &Prepared<'_>, spec: &TensorSpec) -> Option<Vec<f6
 fn judge_twin(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: &mut Verdict) {
     let Some(twin) = metamorphic::twin(subject.schema(), case) else { return };
     let Ok(expectations) = subject.expect(&twin.case) else { return };
-    let prepared = Prepared::new(subject, &twin.case, runner);
+    let prepared = Prepared::new(subject, &twin.case, runner.description());
     let mut findings = Vec::new();
     if let Some(invocation) = run(&prepared, runner, FIRST_POISON, &mut findings) {
         for (index, (spec, expectation)) in prepared.outputs().zip(&expectations).enumerate() {

@@ -5,7 +5,10 @@ pub mod calibrate;
 pub mod cell;
 pub mod compare;
 pub mod decoy;
+pub mod given;
+pub mod invariant;
 pub mod judge;
+pub mod measure;
 pub mod memory;
 pub mod metamorphic;
 pub mod naive;
@@ -14,6 +17,7 @@ pub mod structure;
 pub mod subject;
 pub mod tolerance;
 
+pub use given::judge_given;
 pub use judge::judge;
 pub use subject::Subject;
 pub use tolerance::Tolerance;

@@ -48,7 +48,7 @@ pub fn describe(
         let excuse = excuses.next_if(|excuse| excuse.index == index).map(|excuse| excuse.kind);
         let bits = read_bits(bytes, size, index);
         let Err(kind) = rule.judge(bits, *y, *delta) else { continue };
-        if excuse.is_some_and(|excuse| excuse.allows(rule.dtype, bits)) {
+        if excuse.is_some_and(|excuse| excuse.allows(rule.dtype, bits)) || rule.forgiven.covers(kind) {
             continue;
         }
         wrong.push(index);
@@ -86,7 +86,8 @@ pub fn describe(
     }
 }
 
-fn error_of(rule: &Rule, bits: u64, y: f64) -> f64 {
+/// The error of an element by the measure that decides: the distance to its cell, or the difference.
+pub fn error_of(rule: &Rule, bits: u64, y: f64) -> f64 {
     if rule.tolerance.is_bound() {
         distance_to_cell(rule.dtype, bits, y, rule.rounding)
     } else {

@@ -1,10 +1,12 @@
 //! What is judged, and what is expected of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gpuemu_common::DType;
+use gpuemu_common::config::Invariant;
 
-use super::compare::Rule;
+use super::compare::{Forgiven, Rule};
 use super::tolerance::Tolerance;
 use crate::case::{Case, CaseDescriptor, Sampler};
 use crate::ops::{Call, ExcuseKind, Expectation, Op, OpError};
@@ -18,8 +20,16 @@ pub struct Subject {
     fingerprint: String,
     /// The precision class that the kernel declares.
     pub precision: Precision,
-    /// The error allowed.
+    /// The error allowed where `tolerances` has none for the dtype of an output.
     pub tolerance: Tolerance,
+    /// The error allowed, by the dtype of an output.
+    pub tolerances: BTreeMap<DType, Tolerance>,
+    /// Structural properties that are demanded of every output.
+    pub invariants: Vec<Invariant>,
+    /// What is not held against the kernel.
+    pub forgiven: Forgiven,
+    /// Whether errors are measured, not only judged.
+    pub measured: bool,
 }
 
 impl Subject {
@@ -32,7 +42,17 @@ impl Subject {
     /// An op whose cases come from a narrowed schema.
     pub fn with_schema(op: Arc<dyn Op>, schema: Schema) -> Self {
         let (fingerprint, precision) = (schema.fingerprint(), schema.precision.clone());
-        Self { op, schema, fingerprint, precision, tolerance: Tolerance::Bound }
+        Self {
+            op,
+            schema,
+            fingerprint,
+            precision,
+            tolerance: Tolerance::Bound,
+            tolerances: BTreeMap::new(),
+            invariants: Vec::new(),
+            forgiven: Forgiven::default(),
+            measured: false,
+        }
     }
 
     /// Declares a precision class.
@@ -90,8 +110,14 @@ impl Subject {
         Ok(expectations)
     }
 
+    /// The error allowed in outputs of a dtype.
+    pub fn tolerance_of(&self, dtype: DType) -> Tolerance {
+        self.tolerances.get(&dtype).copied().unwrap_or(self.tolerance)
+    }
+
     /// The rule by which outputs of a dtype are compared.
     pub fn rule(&self, dtype: DType) -> Rule {
-        Rule { dtype, tolerance: self.tolerance, rounding: self.precision.rounding }
+        let tolerance = self.tolerance_of(dtype);
+        Rule { dtype, tolerance, rounding: self.precision.rounding, forgiven: self.forgiven }
     }
 }

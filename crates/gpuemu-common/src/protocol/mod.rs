@@ -1,0 +1,24 @@
+//! The messages between clients and the daemon: JSON objects with a field `type`, or binary frames whose
+//! header is such an object.
+
+mod error_code;
+mod frame;
+mod request;
+mod response;
+mod tensor_data;
+
+pub use error_code::ErrorCode;
+pub use frame::{Frame, FrameError, MAGIC};
+pub use request::{
+    BaselineReference, CompareBaseline, Encoding, FuzzConfig, FuzzOp, GetResult, GetTestBatch, GetTestCase,
+    JobReference, ListResults, Minimize, Mode, ProjectOnly, ProjectReference, ReplayCase, ReplayFailures, Request,
+    RunCi, StoreBaseline, SubmitOutput, ValidateOp,
+};
+pub use response::{
+    BaselineSummary, DaemonStatus, Inspection, InspectionStep, JobState, JobStatus, Minimized, Neighbour, OpSummary,
+    Replayed, Response, TestCase, TreeCounts,
+};
+pub use tensor_data::{NamedTensorData, Payload, SharedMemory, Span, TensorData, TensorDataError};
+
+/// The version of the messages. Clients and daemon of different versions do not talk to each other.
+pub const PROTOCOL_VERSION: u32 = 1;

@@ -1,0 +1,447 @@
+//! What clients ask for.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::tensor_data::{NamedTensorData, TensorData};
+use crate::report::RunReport;
+use crate::{DType, Layout, Strategy, seed_text};
+
+/// A request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum Request {
+    /// Are you there, and of which version?
+    Ping {
+        /// The client's protocol version; another than the daemon's is refused.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        protocol_version: Option<u32>,
+    },
+    /// End the daemon; jobs that run are cancelled.
+    Shutdown,
+    /// How is the daemon?
+    Status,
+    /// Which ops does a project have?
+    ListOps(ProjectOnly),
+    /// Judge an output that the client computed from inputs of its own.
+    ValidateOp(ValidateOp),
+    /// Try many cases of one op.
+    FuzzOp(FuzzOp),
+    /// Try cases of many ops.
+    RunCi(RunCi),
+    /// Run one case again.
+    Reproduce(ReplayCase),
+    /// Run one case again and return all of its tensors.
+    Inspect(ReplayCase),
+    /// Shrink a failing case.
+    Minimize(Minimize),
+    /// Run stored failures again.
+    ReplayFailures(ReplayFailures),
+    /// One stored result.
+    GetResult(GetResult),
+    /// Stored results, newest first.
+    ListResults(ListResults),
+    /// Stored failures, newest first.
+    ListFailures(ListResults),
+    /// Keep the last run of each op under a tag.
+    StoreBaseline(StoreBaseline),
+    /// The tags there are.
+    ListBaselines(ProjectOnly),
+    /// Remove a tag.
+    DeleteBaseline(StoreBaseline),
+    /// Run the cases of a baseline again and compare errors.
+    CompareBaseline(CompareBaseline),
+    /// One generated case.
+    GetTestCase(GetTestCase),
+    /// Many generated cases.
+    GetTestBatch(GetTestBatch),
+    /// Judge and keep the output that a client computed for a generated case.
+    SubmitOutput(SubmitOutput),
+    /// Do something long in the background.
+    SubmitJob {
+        /// What to do.
+        job: Box<Request>,
+    },
+    /// How far is a job?
+    JobStatus(JobReference),
+    /// Stop a job.
+    CancelJob(JobReference),
+    /// The jobs there are.
+    ListJobs,
+}
+
+/// The project that a request is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProjectReference {
+    /// Its folder.
+    pub root: PathBuf,
+    /// Its configuration file; without one there are only the built-in ops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<PathBuf>,
+    /// Fingerprint of the configuration that the client read; another one is refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The Python that scripts and modules run in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<PathBuf>,
+}
+
+/// A request that needs nothing but a project.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProjectOnly {
+    /// The project.
+    pub project: ProjectReference,
+}
+
+/// What cases are drawn from. Everything left out is as the project and the op's schema say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FuzzConfig {
+    /// Cases of each op.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<u64>,
+    /// Seconds for all ops together, in place of a number of cases.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Smallest sizes of the op's dims, in the order of its signature.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub min_shape: Vec<usize>,
+    /// Largest sizes of the op's dims, in the order of its signature.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub max_shape: Vec<usize>,
+    /// Dtypes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dtypes: Option<Vec<DType>>,
+    /// Memory layouts of inputs, by name; `strided` stands for all that have gaps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layouts: Option<Vec<String>>,
+    /// Base seed.
+    #[serde(with = "seed_text::option", skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Value strategy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<Strategy>,
+    /// Small shapes and few cases.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub quick: bool,
+}
+
+impl FuzzConfig {
+    /// The layouts named; `None` if none are.
+    pub fn layouts(&self) -> Result<Option<Vec<Layout>>, String> {
+        let Some(names) = &self.layouts else { return Ok(None) };
+        let mut layouts = Vec::new();
+        for name in names {
+            let lower = name.to_ascii_lowercase();
+            match lower.as_str() {
+                "strided" | "non_contiguous" => layouts.extend([Layout::RowGap, Layout::ColumnStep]),
+                _ => match Layout::ALL.into_iter().find(|layout| layout.name() == lower) {
+                    Some(layout) => layouts.push(layout),
+                    None => {
+                        let known = Layout::ALL.map(Layout::name).join(", ");
+                        return Err(format!("unknown layout '{name}'; known: {known}, strided"));
+                    }
+                },
+            }
+        }
+        if layouts.is_empty() { Err("'layouts' is empty".to_string()) } else { Ok(Some(layouts)) }
+    }
+}
+
+/// Judge an output that the client computed from inputs of its own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ValidateOp {
+    /// The project.
+    pub project: ProjectReference,
+    /// The op.
+    pub op_name: String,
+    /// Its inputs.
+    pub inputs: NamedTensorData,
+    /// Its output, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<TensorData>,
+    /// Its outputs by name, where it has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<NamedTensorData>,
+    /// Arguments that are not tensors.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub kwargs: Map<String, Value>,
+}
+
+/// Try many cases of one op.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FuzzOp {
+    /// The project.
+    pub project: ProjectReference,
+    /// The op.
+    pub op_name: String,
+    /// What cases are drawn from.
+    #[serde(default)]
+    pub config: FuzzConfig,
+    /// Stop at the first failure.
+    #[serde(default)]
+    pub fail_fast: bool,
+}
+
+/// How much a run over a project's ops does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Few cases, small shapes, the quick dtypes.
+    Quick,
+    /// All dtypes, the full number of cases, within `thorough_timeout`.
+    #[default]
+    Thorough,
+    /// As the fuzz settings say, without a limit of time of its own.
+    Fuzz,
+}
+
+/// Try cases of many ops.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunCi {
+    /// The project.
+    pub project: ProjectReference,
+    /// The ops; all if empty.
+    #[serde(default)]
+    pub ops: Vec<String>,
+    /// How much is done.
+    #[serde(default)]
+    pub mode: Mode,
+    /// What cases are drawn from.
+    #[serde(default)]
+    pub config: FuzzConfig,
+    /// Ops at once; 0 is all cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel: Option<usize>,
+    /// Stop an op at its first failure, and the run with it.
+    #[serde(default)]
+    pub fail_fast: bool,
+    /// Compare with a baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BaselineReference>,
+    /// Whether an error that grew past the threshold fails the run.
+    #[serde(default)]
+    pub fail_on_regression: bool,
+}
+
+/// One case: by its seed, or by its whole description.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayCase {
+    /// The project.
+    pub project: ProjectReference,
+    /// The op; may be left out where a stored failure has the seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op_name: Option<String>,
+    /// The seed.
+    #[serde(with = "seed_text")]
+    pub seed: u64,
+    /// What the case was drawn from, where no stored failure has the seed.
+    #[serde(default)]
+    pub config: FuzzConfig,
+}
+
+/// Shrink a failing case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Minimize {
+    /// The project.
+    pub project: ProjectReference,
+    /// The op; may be left out where a stored failure has the seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op_name: Option<String>,
+    /// The seed.
+    #[serde(with = "seed_text")]
+    pub seed: u64,
+    /// What the case was drawn from, where no stored failure has the seed.
+    #[serde(default)]
+    pub config: FuzzConfig,
+    /// `combined`, `binary-search-dims` or `binary-search-values`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
+    /// Most runs of the case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_runs: Option<u64>,
+}
+
+/// Run stored failures again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayFailures {
+    /// The project.
+    pub project: ProjectReference,
+    /// Of one op.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op_name: Option<String>,
+    /// At most so many, the newest first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+}
+
+/// One stored result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GetResult {
+    /// The project.
+    pub project: ProjectReference,
+    /// Of one op.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op_name: Option<String>,
+    /// Its seed.
+    #[serde(with = "seed_text")]
+    pub seed: u64,
+}
+
+/// Stored results or failures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListResults {
+    /// The project.
+    pub project: ProjectReference,
+    /// Of one op.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op_name: Option<String>,
+    /// At most so many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// Not older than so many hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_hours: Option<f64>,
+}
+
+/// A baseline's tag.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreBaseline {
+    /// The project.
+    pub project: ProjectReference,
+    /// The tag.
+    pub tag: String,
+}
+
+/// A baseline: stored under a tag, or the report of an earlier run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BaselineReference {
+    /// A stored tag.
+    Tag(String),
+    /// A report, and what to call it.
+    Report {
+        /// Its file's name, say.
+        name: String,
+        /// The report.
+        report: Box<RunReport>,
+    },
+}
+
+/// Compare with a baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CompareBaseline {
+    /// The project.
+    pub project: ProjectReference,
+    /// The baseline.
+    pub baseline: BaselineReference,
+    /// Only this op.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op_name: Option<String>,
+}
+
+/// How tensors of an answer travel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Encoding {
+    /// As base64 text: any JSON reader can take them.
+    #[default]
+    Base64,
+    /// As bytes behind the header of a binary frame, strides kept.
+    Binary,
+}
+
+/// One generated case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GetTestCase {
+    /// The project.
+    pub project: ProjectReference,
+    /// The op.
+    pub op_name: String,
+    /// The case's seed; drawn at random if left out.
+    #[serde(default, with = "seed_text::option", skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// What the case is drawn from.
+    #[serde(default)]
+    pub config: FuzzConfig,
+    /// How its tensors travel.
+    #[serde(default)]
+    pub encoding: Encoding,
+}
+
+/// Many generated cases: so many from a base seed, or one for each seed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GetTestBatch {
+    /// The project.
+    pub project: ProjectReference,
+    /// The op.
+    pub op_name: String,
+    /// How many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Case seeds.
+    #[serde(default, with = "seed_text::list", skip_serializing_if = "Vec::is_empty")]
+    pub seeds: Vec<u64>,
+    /// What the cases are drawn from.
+    #[serde(default)]
+    pub config: FuzzConfig,
+    /// How their tensors travel.
+    #[serde(default)]
+    pub encoding: Encoding,
+}
+
+/// The output that a client computed for a generated case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SubmitOutput {
+    /// The project.
+    pub project: ProjectReference,
+    /// The op.
+    pub op_name: String,
+    /// The case's seed.
+    #[serde(with = "seed_text")]
+    pub seed: u64,
+    /// What the case was drawn from.
+    #[serde(default)]
+    pub config: FuzzConfig,
+    /// The inputs as the client used them: compared with what the seed gives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<NamedTensorData>,
+    /// The output, where the op has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<TensorData>,
+    /// The outputs by name, where it has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outputs: Option<NamedTensorData>,
+}
+
+/// A job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobReference {
+    /// Its number.
+    #[serde(with = "seed_text")]
+    pub job: u64,
+    /// Milliseconds to wait for news, at most; the answer comes at once if there is some.
+    #[serde(default)]
+    pub wait_ms: u64,
+    /// What the client knows already: cases done.
+    #[serde(default)]
+    pub seen: u64,
+}

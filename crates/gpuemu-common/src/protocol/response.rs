@@ -1,0 +1,291 @@
+//! What the daemon answers.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::error_code::ErrorCode;
+use super::tensor_data::NamedTensorData;
+use crate::report::{ComparisonReport, RunReport, ValidationResult};
+use crate::{DType, seed_text};
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum Response {
+    /// The daemon is there.
+    Pong {
+        /// Its version.
+        version: String,
+        /// The version of its messages.
+        protocol_version: u32,
+        /// Since when.
+        uptime_seconds: u64,
+    },
+    /// Done.
+    Ok,
+    /// Not done.
+    Error {
+        /// What kind of error.
+        code: ErrorCode,
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hint: Option<String>,
+    },
+    /// How the daemon is.
+    Status {
+        /// Its state.
+        status: DaemonStatus,
+    },
+    /// The ops of a project.
+    Ops {
+        /// The ops.
+        ops: Vec<OpSummary>,
+    },
+    /// The verdict on one case.
+    ValidationResult {
+        /// The result.
+        result: Box<ValidationResult>,
+    },
+    /// Results, newest first.
+    Results {
+        /// The results.
+        results: Vec<ValidationResult>,
+    },
+    /// What a run found.
+    Report {
+        /// The report.
+        report: Box<RunReport>,
+    },
+    /// The smallest failing case.
+    Minimized {
+        /// The search's result.
+        minimized: Box<Minimized>,
+    },
+    /// A case with its tensors.
+    Inspection {
+        /// The case.
+        inspection: Box<Inspection>,
+    },
+    /// Failures that were run again.
+    Replayed {
+        /// Each of them.
+        failures: Vec<Replayed>,
+    },
+    /// The baselines there are.
+    Baselines {
+        /// Each of them, newest first.
+        baselines: Vec<BaselineSummary>,
+    },
+    /// A comparison with a baseline.
+    Comparison {
+        /// The comparison.
+        comparison: Box<ComparisonReport>,
+    },
+    /// A generated case.
+    TestCase {
+        /// The case.
+        case: Box<TestCase>,
+    },
+    /// Generated cases.
+    TestBatch {
+        /// The cases.
+        cases: Vec<TestCase>,
+    },
+    /// A job.
+    Job {
+        /// Its state.
+        job: JobStatus,
+    },
+    /// The jobs there are.
+    Jobs {
+        /// Each of them, without results.
+        jobs: Vec<JobStatus>,
+    },
+}
+
+impl Response {
+    /// An error without a hint.
+    pub fn error(code: ErrorCode, message: impl Into<String>) -> Self {
+        Response::Error { code, message: message.into(), hint: None }
+    }
+}
+
+/// How the daemon is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DaemonStatus {
+    /// Its version.
+    pub version: String,
+    /// Its process.
+    pub pid: u32,
+    /// Since when.
+    pub uptime_seconds: u64,
+    /// Its folder.
+    pub home: PathBuf,
+    /// Jobs that run.
+    pub running_jobs: usize,
+    /// What the store holds.
+    pub stored: TreeCounts,
+    /// Scripts that are no longer kept warm, and why.
+    pub distrusted_scripts: Vec<(PathBuf, String)>,
+}
+
+/// Entries of the store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the trees are their own names")]
+pub struct TreeCounts {
+    pub results: u64,
+    pub failures: u64,
+    pub baselines: u64,
+    pub artifacts: u64,
+    pub artifact_baselines: u64,
+}
+
+/// One op of a project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpSummary {
+    /// Its name.
+    pub name: String,
+    /// Line of its definition, from 1.
+    pub line: usize,
+    /// Where it comes from: `module …`, `script …`, `kernel …` or `submitted`.
+    pub source: String,
+    /// What it is judged by.
+    pub reference: String,
+    /// Its signature.
+    pub signature: String,
+    /// Dtypes.
+    pub dtypes: Vec<DType>,
+    /// Files whose change concerns it, relative to the project.
+    pub files: Vec<PathBuf>,
+}
+
+/// The smallest failing case that was found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Minimized {
+    /// The case that was shrunk.
+    pub original: ValidationResult,
+    /// The smallest one that still fails for the same reason.
+    pub minimized: ValidationResult,
+    /// A passing case next to it.
+    pub neighbour: Option<Neighbour>,
+    /// Runs spent.
+    pub runs: usize,
+    /// Whether inputs were simplified beyond what a seed generates; they are kept with the failure.
+    pub values_edited: bool,
+    /// The inputs.
+    pub inputs: NamedTensorData,
+}
+
+/// A passing case one step away from the smallest failing one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Neighbour {
+    /// The dim that differs.
+    pub dimension: String,
+    /// Its size in the failing case.
+    pub fails: usize,
+    /// Its size in the passing case.
+    pub passes: usize,
+}
+
+/// A case with its tensors and the checks it went through.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Inspection {
+    /// The verdict.
+    pub result: ValidationResult,
+    /// The checks, in order.
+    pub steps: Vec<InspectionStep>,
+    /// Its inputs.
+    pub inputs: NamedTensorData,
+    /// What the op returned.
+    pub outputs: NamedTensorData,
+    /// What the reference says, in float64.
+    pub expected: NamedTensorData,
+}
+
+/// One check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InspectionStep {
+    /// The check.
+    pub check: String,
+    /// `passed`, `failed`, `not reached` or `not checked`.
+    pub status: String,
+    /// What was seen.
+    pub detail: String,
+}
+
+/// A stored failure that was run again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Replayed {
+    /// `FIXED`, `FAILED` or `ERROR`.
+    pub status: String,
+    /// The verdict now.
+    pub result: ValidationResult,
+}
+
+/// A baseline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BaselineSummary {
+    /// Its tag.
+    pub tag: String,
+    /// Milliseconds since 1970.
+    pub time: u64,
+    /// Its ops.
+    pub ops: usize,
+    /// Its cases.
+    pub cases: usize,
+}
+
+/// A generated case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TestCase {
+    /// The op.
+    pub op_name: String,
+    /// Its seed.
+    #[serde(with = "seed_text")]
+    pub seed: u64,
+    /// Its dtype.
+    pub dtype: DType,
+    /// Its inputs.
+    pub inputs: NamedTensorData,
+    /// Arguments that are not tensors.
+    pub kwargs: Map<String, Value>,
+    /// Everything that decides it.
+    pub case: Value,
+}
+
+/// What a job does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the variants are their own names")]
+pub enum JobState {
+    Running,
+    Done,
+    Cancelled,
+}
+
+/// A job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct JobStatus {
+    /// Its number.
+    #[serde(with = "seed_text")]
+    pub job: u64,
+    /// The type of the request it does.
+    pub kind: String,
+    /// What it does.
+    pub state: JobState,
+    /// Cases done.
+    pub done: u64,
+    /// Cases in all, as far as known.
+    pub total: u64,
+    /// Failures so far.
+    pub failures: u64,
+    /// What it is at.
+    pub message: String,
+    /// Its answer, once it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Box<Response>>,
+}

@@ -1,0 +1,325 @@
+//! What a run found: one model, which travels, is stored, and which every writer of reports takes.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::finding::{ElementCounts, Finding, Outcome};
+use crate::protocol::FuzzConfig;
+use crate::{DType, number_text, seed_text};
+
+/// The version of a report's JSON.
+pub const REPORT_VERSION: u32 = 1;
+
+/// The verdict on one case, with what is needed to run it again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ValidationResult {
+    /// The op.
+    pub op: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Whether it passed.
+    pub passed: bool,
+    /// The case's seed.
+    #[serde(with = "seed_text")]
+    pub seed: u64,
+    /// Its dtype.
+    pub dtype: DType,
+    /// Sizes of its dims.
+    pub sizes: String,
+    /// Shapes of its inputs.
+    pub shapes: Vec<(String, Vec<usize>)>,
+    /// Layouts that are not contiguous.
+    pub layout: String,
+    /// How its values were chosen.
+    pub values: String,
+    /// Arguments that are not tensors.
+    pub parameters: String,
+    /// What is wrong, the gravest first.
+    pub failures: Vec<Finding>,
+    /// Why nothing could be said, or what went wrong.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Things worth knowing about a case that passed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Largest |out − y|.
+    #[serde(with = "number_text")]
+    pub max_abs_diff: f64,
+    /// Largest |out − y| / |y|.
+    #[serde(with = "number_text")]
+    pub max_rel_diff: f64,
+    /// Largest |out − y| in units of the last place.
+    #[serde(with = "number_text")]
+    pub max_ulp_diff: f64,
+    /// Largest share of what is allowed.
+    #[serde(with = "number_text")]
+    pub tolerance_share: f64,
+    /// The tolerance, in words.
+    pub tolerance: String,
+    /// Elements by how they were judged.
+    pub elements: ElementCounts,
+    /// What produced the output.
+    pub runner: String,
+    /// Checks that could not be made.
+    pub not_checked: Vec<String>,
+    /// Everything that decides the case.
+    pub case: Value,
+    /// The extra case, run for more evidence, that failed where the case itself did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failing_case: Option<Value>,
+    /// The run it belongs to.
+    #[serde(default, with = "seed_text::option", skip_serializing_if = "Option::is_none")]
+    pub run: Option<u64>,
+    /// Milliseconds since 1970.
+    pub time: u64,
+    /// The command that runs it again.
+    pub replay: String,
+}
+
+impl ValidationResult {
+    /// The gravest finding.
+    pub fn finding(&self) -> Option<&Finding> {
+        self.failures.first()
+    }
+}
+
+/// How an op did in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OpStatus {
+    /// Every case passed.
+    Passed,
+    /// A case failed.
+    Failed,
+    /// Cases failed, all of them expected to.
+    ExpectedFailure,
+    /// It could not be judged.
+    Error,
+    /// Time ran out before all cases were run, or the run was cancelled.
+    Unfinished,
+}
+
+/// Cases of one dtype.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DtypeCounts {
+    /// The dtype.
+    pub dtype: DType,
+    /// Cases run.
+    pub cases: u64,
+    /// Of them failed.
+    pub failed: u64,
+    /// Largest |out − y|.
+    #[serde(with = "number_text")]
+    pub max_abs_diff: f64,
+}
+
+/// One case of a run in short.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseSummary {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Largest |out − y|.
+    #[serde(with = "number_text")]
+    pub max_abs_diff: f64,
+    /// Largest |out − y| in units of the last place.
+    #[serde(with = "number_text")]
+    pub max_ulp_diff: f64,
+    /// Everything that decides the case.
+    pub case: Value,
+}
+
+/// How one op did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpReport {
+    /// The op.
+    pub op: String,
+    /// How it did.
+    pub status: OpStatus,
+    /// Line of its definition in the configuration, from 1; 0 where there is none.
+    pub line: usize,
+    /// What ran it.
+    pub runner: String,
+    /// What it was judged by.
+    pub reference: String,
+    /// Cases that were asked for.
+    pub planned: u64,
+    /// Cases run.
+    pub cases: u64,
+    /// Of them passed.
+    pub passed: u64,
+    /// Of them failed.
+    pub failed: u64,
+    /// Of them undetermined.
+    pub undetermined: u64,
+    /// Of them without a verdict because the reference failed.
+    pub errors: u64,
+    /// By dtype.
+    pub dtypes: Vec<DtypeCounts>,
+    /// Largest |out − y|.
+    #[serde(with = "number_text")]
+    pub max_abs_diff: f64,
+    /// Largest |out − y| / |y|.
+    #[serde(with = "number_text")]
+    pub max_rel_diff: f64,
+    /// Largest |out − y| in units of the last place.
+    #[serde(with = "number_text")]
+    pub max_ulp_diff: f64,
+    /// Largest share of what is allowed.
+    #[serde(with = "number_text")]
+    pub tolerance_share: f64,
+    /// The failures, at most [`OpReport::MOST_FAILURES`] of them.
+    pub failures: Vec<ValidationResult>,
+    /// Why it could not be judged, or what is unfinished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// Things worth knowing.
+    pub warnings: Vec<String>,
+    /// Checks that could not be made.
+    pub not_checked: Vec<String>,
+    /// Whether it passed in the run before.
+    pub regressed: bool,
+    /// Seconds it took.
+    pub seconds: f64,
+    /// Its cases, at most [`OpReport::MOST_CASES`] of them.
+    pub case_results: Vec<CaseSummary>,
+}
+
+impl OpReport {
+    /// Failures that a report carries in full, for each op.
+    pub const MOST_FAILURES: usize = 50;
+
+    /// Cases that a report lists, for each op.
+    pub const MOST_CASES: usize = 1000;
+}
+
+/// What a run found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunReport {
+    /// The version of this form.
+    pub version: u32,
+    /// gpuemu's version.
+    pub gpuemu: String,
+    /// The project's name.
+    pub project: String,
+    /// The configuration file.
+    pub config: String,
+    /// The run's number; 0 where stored results of several runs are shown.
+    #[serde(with = "seed_text")]
+    pub run: u64,
+    /// Milliseconds since 1970.
+    pub time: u64,
+    /// Seconds it took.
+    pub seconds: f64,
+    /// `quick`, `thorough`, `fuzz` or `stored`.
+    pub mode: String,
+    /// Base seed.
+    #[serde(with = "seed_text")]
+    pub seed: u64,
+    /// What cases were drawn from.
+    pub settings: FuzzConfig,
+    /// Whether everything passed.
+    pub passed: bool,
+    /// The ops.
+    pub ops: Vec<OpReport>,
+    /// The comparison with a baseline, if asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<ComparisonReport>,
+    /// Things worth knowing about the run.
+    pub warnings: Vec<String>,
+}
+
+/// What a run makes of the process's exit status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conclusion {
+    /// Everything passed.
+    Passed,
+    /// A validation failed or regressed, or is unfinished.
+    Failed,
+    /// Nothing failed, but something could not be judged.
+    Error,
+}
+
+impl RunReport {
+    /// Cases run.
+    pub fn cases(&self) -> u64 {
+        self.ops.iter().map(|op| op.cases).sum()
+    }
+
+    /// What the run comes to: a failure weighs more than an error, and no case at all is an error.
+    pub fn conclusion(&self) -> Conclusion {
+        let any = |status: OpStatus| self.ops.iter().any(|op| op.status == status);
+        let regressed = self.comparison.as_ref().is_some_and(|comparison| comparison.fails);
+        if any(OpStatus::Failed) || any(OpStatus::Unfinished) || regressed {
+            Conclusion::Failed
+        } else if any(OpStatus::Error) || self.cases() == 0 {
+            Conclusion::Error
+        } else {
+            Conclusion::Passed
+        }
+    }
+}
+
+/// How an op's errors compare with a baseline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ComparisonStatus {
+    /// As before, within the threshold.
+    Same,
+    /// The largest error became smaller by more than the threshold.
+    Improved,
+    /// The largest error grew past the threshold, or a case that passed fails.
+    Regressed,
+    /// The op is gone, or its cases can no longer be made.
+    NotComparable,
+}
+
+/// One op compared with a baseline, over the same cases.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpComparison {
+    /// The op.
+    pub op: String,
+    /// How it compares.
+    pub status: ComparisonStatus,
+    /// Cases compared.
+    pub cases: u64,
+    /// Cases that passed then and fail now.
+    pub newly_failing: u64,
+    /// Largest error then.
+    #[serde(with = "number_text")]
+    pub before_abs: f64,
+    /// Largest error now.
+    #[serde(with = "number_text")]
+    pub now_abs: f64,
+    /// Largest error then, in units of the last place.
+    #[serde(with = "number_text")]
+    pub before_ulp: f64,
+    /// Largest error now, in units of the last place.
+    #[serde(with = "number_text")]
+    pub now_ulp: f64,
+    /// The case that shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst: Option<ValidationResult>,
+    /// What is to be said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// A comparison with a baseline.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonReport {
+    /// The baseline's tag or file.
+    pub baseline: String,
+    /// Growth that counts.
+    pub threshold: f64,
+    /// Whether a regression fails the run.
+    pub fails: bool,
+    /// The ops.
+    pub ops: Vec<OpComparison>,
+}
+
+impl ComparisonReport {
+    /// Whether some op regressed.
+    pub fn regressed(&self) -> bool {
+        self.ops.iter().any(|op| op.status == ComparisonStatus::Regressed)
+    }
+}

@@ -1,0 +1,250 @@
+//! A case from inputs that somebody else made: sizes and dtype are read off the tensors.
+
+use thiserror::Error;
+
+use gpuemu_common::{DType, Layout, Strategy, Tensor};
+
+use super::{Case, CaseDescriptor, GENERATOR_VERSION};
+use crate::schema::{Parameters, Schema, Sizes, TensorSpec};
+
+/// Why inputs make no case of an op.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum GivenError {
+    /// An input that the op needs is not there.
+    #[error("input '{0}' is missing")]
+    Missing(String),
+    /// An input that the op does not have.
+    #[error("the op has no input '{name}'; it takes {known}")]
+    Unknown {
+        /// The name given.
+        name: String,
+        /// Inputs that the op has.
+        known: String,
+    },
+    /// An input has another number of dims than the signature says.
+    #[error("input '{name}' has shape {shape:?}, but the signature gives it {expected}")]
+    Rank {
+        /// The input.
+        name: String,
+        /// Its shape.
+        shape: Vec<usize>,
+        /// What the signature says.
+        expected: String,
+    },
+    /// Two places say different things of a dim.
+    #[error("input '{name}' has size {found} along dim {axis}, but {expected} elsewhere is {known}")]
+    Conflict {
+        /// The input.
+        name: String,
+        /// The dim.
+        axis: usize,
+        /// Its size.
+        found: usize,
+        /// What stands there in the signature.
+        expected: String,
+        /// The size it has elsewhere.
+        known: String,
+    },
+    /// A dim that cannot be told from the shapes.
+    #[error("the size of '{0}' cannot be told from the shapes of the inputs")]
+    Unsolved(String),
+    /// An input has another dtype.
+    #[error("input '{name}' is {found}, expected {expected}")]
+    Dtype {
+        /// The input.
+        name: String,
+        /// Its dtype.
+        found: DType,
+        /// The dtype expected.
+        expected: DType,
+    },
+}
+
+/// Makes a case of given inputs. Parameters that are not given have their defaults.
+pub fn given(
+    schema: &Schema,
+    fingerprint: &str,
+    seed: u64,
+    inputs: Vec<(String, Tensor)>,
+    parameters: &Parameters,
+    wanted_outputs: &[String],
+) -> Result<Case, GivenError> {
+    for (name, _) in &inputs {
+        if !schema.inputs.iter().any(|spec| spec.name == *name) {
+            let known: Vec<&str> = schema.inputs.iter().map(|spec| spec.name.as_str()).collect();
+            return Err(GivenError::Unknown { name: name.clone(), known: known.join(", ") });
+        }
+    }
+    let mut tensors: Vec<Option<Tensor>> = Vec::new();
+    let mut rest = inputs;
+    for spec in &schema.inputs {
+        let place = rest.iter().position(|(name, _)| *name == spec.name);
+        match place {
+            Some(place) => tensors.push(Some(rest.swap_remove(place).1)),
+            None if spec.optional => tensors.push(None),
+            None => return Err(GivenError::Missing(spec.name.clone())),
+        }
+    }
+    let pairs: Vec<(&TensorSpec, &Tensor)> =
+        schema.inputs.iter().zip(&tensors).filter_map(|(spec, tensor)| Some((spec, tensor.as_ref()?))).collect();
+    let dtype = case_dtype(schema, &pairs)?;
+    let sizes = solve(schema, &pairs)?;
+    let mut present: Vec<String> =
+        pairs.iter().filter(|(spec, _)| spec.optional).map(|(spec, _)| spec.name.clone()).collect();
+    let optional_outputs = schema.outputs.iter().filter(|spec| spec.optional && wanted_outputs.contains(&spec.name));
+    present.extend(optional_outputs.map(|spec| spec.name.clone()));
+    let mut all = Parameters::default();
+    for spec in &schema.parameters {
+        all.set(&spec.name, parameters.get(&spec.name).unwrap_or(spec.default));
+    }
+    let descriptor = CaseDescriptor {
+        generator: GENERATOR_VERSION,
+        op: schema.name.clone(),
+        schema: fingerprint.to_string(),
+        seed,
+        dtype,
+        sizes,
+        layouts: schema.inputs.iter().map(|spec| (spec.name.clone(), Layout::Contiguous)).collect(),
+        strategy: Strategy::Regular,
+        parameters: all,
+        present,
+    };
+    Ok(Case { descriptor, inputs: tensors })
+}
+
+fn case_dtype(schema: &Schema, pairs: &[(&TensorSpec, &Tensor)]) -> Result<DType, GivenError> {
+    let open = pairs.iter().find(|(spec, _)| spec.dtype.is_none()).map(|(_, tensor)| tensor.dtype());
+    let case = open.or(schema.dtypes.first().copied()).unwrap_or(DType::F32);
+    for (spec, tensor) in pairs {
+        let expected = spec.dtype_in(case);
+        if tensor.dtype() != expected {
+            return Err(GivenError::Dtype { name: spec.name.clone(), found: tensor.dtype(), expected });
+        }
+    }
+    Ok(case)
+}
+
+/// The sizes of all dims, from the shapes of the inputs.
+pub fn solve(schema: &Schema, pairs: &[(&TensorSpec, &Tensor)]) -> Result<Sizes, GivenError> {
+    let mut batch: Option<&[usize]> = None;
+    let mut sizes = Sizes::default();
+    for (spec, tensor) in pairs {
+        let (shape, rank) = (tensor.shape(), spec.dimensions.len());
+        let leading = shape.len().checked_sub(rank).filter(|leading| spec.batch || *leading == 0);
+        let Some(leading) = leading else {
+            let expected = describe_dimensions(spec);
+            return Err(GivenError::Rank { name: spec.name.clone(), shape: shape.to_vec(), expected });
+        };
+        if spec.batch {
+            match batch {
+                None => batch = Some(&shape[..leading]),
+                Some(known) if known == &shape[..leading] => {}
+                Some(known) => {
+                    return Err(GivenError::Conflict {
+                        name: spec.name.clone(),
+                        axis: 0,
+                        found: shape.first().copied().unwrap_or(0),
+                        expected: "'...'".to_string(),
+                        known: format!("{known:?}"),
+                    });
+                }
+            }
+        }
+    }
+    sizes.batch = batch.unwrap_or_default().to_vec();
+    // Each round solves what the rounds before made solvable: products of dims need all but one of them.
+    for _ in 0..=schema.dimensions.len() {
+        for (spec, tensor) in pairs {
+            let leading = tensor.shape().len() - spec.dimensions.len();
+            for (expression, size) in spec.dimensions.iter().zip(&tensor.shape()[leading..]) {
+                if expression.evaluate(&sizes).is_none()
+                    && let Some((name, solved)) = expression.solve(*size, &sizes)
+                {
+                    sizes.set(&name, solved);
+                }
+            }
+        }
+    }
+    let mut ordered = Sizes { batch: sizes.batch.clone(), named: Vec::new() };
+    for dimension in &schema.dimensions {
+        let size = sizes.get(&dimension.name).ok_or_else(|| GivenError::Unsolved(dimension.name.clone()))?;
+        ordered.set(&dimension.name, size);
+    }
+    check_against(pairs, &ordered)?;
+    Ok(ordered)
+}
+
+fn check_against(pairs: &[(&TensorSpec, &Tensor)], sizes: &Sizes) -> Result<(), GivenError> {
+    for (spec, tensor) in pairs {
+        let leading = tensor.shape().len() - spec.dimensions.len();
+        for (index, (expression, size)) in spec.dimensions.iter().zip(&tensor.shape()[leading..]).enumerate() {
+            let known = expression.evaluate(sizes);
+            if known != Some(*size) {
+                return Err(GivenError::Conflict {
+                    name: spec.name.clone(),
+                    axis: leading + index,
+                    found: *size,
+                    expected: format!("'{expression}'"),
+                    known: known.map_or("not a size".to_string(), |known| known.to_string()),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn describe_dimensions(spec: &TensorSpec) -> String {
+    let mut parts: Vec<String> = if spec.batch { vec!["...".to_string()] } else { Vec::new() };
+    parts.extend(spec.dimensions.iter().map(ToString::to_string));
+    format!("[{}]", parts.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tensor(shape: &[usize]) -> Tensor {
+        let count = shape.iter().product();
+        Tensor::from_f64(DType::F32, shape.to_vec(), &vec![0.0; count]).unwrap()
+    }
+
+    fn sizes_of(signature: &str, shapes: &[(&str, &[usize])]) -> Result<String, String> {
+        let schema = Schema::from_signature("op", signature).unwrap();
+        let inputs = shapes.iter().map(|(name, shape)| (name.to_string(), tensor(shape))).collect();
+        let case = given(&schema, "", 0, inputs, &Parameters::default(), &[]);
+        case.map(|case| case.descriptor.sizes.to_string()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn sizes_are_read_off_the_inputs() {
+        let matmul = "a[M,K] b[K,N] -> out[M,N]";
+        assert_eq!(sizes_of(matmul, &[("b", &[3, 4]), ("a", &[2, 3])]), Ok("M=2 K=3 N=4".into()));
+        assert_eq!(
+            sizes_of("q[...,H*G,2*P] k[...,H,2*P] -> o[...,H*G,2*P]", &[("q", &[5, 6, 8]), ("k", &[5, 2, 8])]),
+            Ok("...=5 H=2 G=3 P=4".into())
+        );
+        assert_eq!(sizes_of("x[...] -> o[...]", &[("x", &[])]), Ok(String::new()));
+        assert_eq!(sizes_of("x[M,K] w?[K] -> o[M]", &[("x", &[0, 2])]), Ok("M=0 K=2".into()));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let matmul = "a[M,K] b[K,N] -> out[M,N]";
+        for (shapes, part) in [
+            (vec![("a", &[2usize, 3][..])], "input 'b' is missing"),
+            (vec![("a", &[2, 3]), ("b", &[4, 5])], "'b' has size 4 along dim 0, but 'K' elsewhere is 3"),
+            (vec![("a", &[2, 3]), ("b", &[3])], "'b' has shape [3], but the signature gives it [K,N]"),
+            (vec![("a", &[2, 3]), ("b", &[3, 4]), ("c", &[1])], "no input 'c'; it takes a, b"),
+        ] {
+            let error = sizes_of(matmul, &shapes).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+        let error = sizes_of("x[M/2] -> o[M]", &[("x", &[3])]).unwrap_err();
+        assert!(error.contains("'M' cannot be told"), "{error}");
+        let schema = Schema::from_signature("op", matmul).unwrap();
+        let b = Tensor::from_f64(DType::F64, vec![3, 1], &[0.0; 3]).unwrap();
+        let inputs = vec![("a".to_string(), tensor(&[2, 3])), ("b".to_string(), b)];
+        let error = given(&schema, "", 0, inputs, &Parameters::default(), &[]).unwrap_err();
+        assert_eq!(error.to_string(), "input 'b' is float64, expected float32");
+    }
+}

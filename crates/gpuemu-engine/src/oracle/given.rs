@@ -1,0 +1,54 @@
+//! The verdict on outputs that were computed elsewhere: a client ran the kernel and submits what it got.
+
+use std::borrow::Cow;
+
+use gpuemu_common::Tensor;
+
+use super::judge::{Prepared, Runs, blank, check_form, expect, judge_outputs, runner_failed, settle};
+use super::subject::Subject;
+use crate::case::Case;
+use crate::runner::{RunnerDescription, RunnerKind};
+use crate::verdict::Verdict;
+
+/// What is known of a kernel whose outputs are given.
+pub fn submitted() -> RunnerDescription {
+    RunnerDescription {
+        name: "submitted output".to_string(),
+        kind: RunnerKind::Callable,
+        layouts: true,
+        writes_into_buffers: false,
+    }
+}
+
+/// Judges given outputs, in the order of the schema. There was one run, seen from outside: what would need
+/// a second one, or the memory of the first, is listed as not checked.
+pub fn judge_given(subject: &Subject, case: &Case, outputs: &[Tensor]) -> Verdict {
+    let runner = submitted();
+    let mut verdict = blank(subject, case, &runner);
+    verdict.not_checked.extend(["determinism", "transformed cases"]);
+    let Some(expectations) = expect(subject, case, &mut verdict) else { return verdict };
+    let prepared = Prepared::new(subject, case, &runner);
+    let count = prepared.outputs().count();
+    if outputs.len() == count {
+        let wrong_form = |(spec, output): (_, &Tensor)| check_form(&prepared, spec, output.shape(), output.dtype());
+        verdict.findings.extend(prepared.outputs().zip(outputs).filter_map(wrong_form));
+    } else {
+        verdict.findings.push(runner_failed(format!("{} outputs were given, the op has {count}", outputs.len())));
+    }
+    if verdict.findings.is_empty() {
+        let runs = Runs { first: outputs.iter().map(contiguous).collect(), second: None };
+        judge_outputs(&prepared, &expectations, &runs, &mut verdict);
+    }
+    settle(&mut verdict);
+    verdict
+}
+
+/// The bytes of a tensor in row-major order, without a copy where they already lie so.
+fn contiguous(tensor: &Tensor) -> Cow<'_, [u8]> {
+    let size = tensor.dtype().size();
+    let start = tensor.offset() * size;
+    match tensor.storage().as_bytes().get(start..start + tensor.len() * size) {
+        Some(bytes) if tensor.is_contiguous() => Cow::Borrowed(bytes),
+        _ => Cow::Owned(tensor.to_contiguous_bytes()),
+    }
+}
