@@ -46,6 +46,7 @@ impl StandIn {
             schema: subject.schema(),
             sizes: &descriptor.sizes,
             parameters: &descriptor.parameters,
+            present: &descriptor.present,
             dtype: descriptor.dtype,
             inputs: case.inputs.iter().map(|tensor| tensor.as_ref().map(Buffer::holding)).collect(),
             outputs,

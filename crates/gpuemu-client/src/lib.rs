@@ -1,6 +1,9 @@
 //! Talking to the daemon: NNG's REQ/REP over Unix sockets, spoken without NNG.
 
+pub mod client;
 pub mod connection;
+pub mod shared_memory;
 pub mod sp;
 
+pub use client::{Client, ClientError, Reply};
 pub use connection::{Connection, TransportError};

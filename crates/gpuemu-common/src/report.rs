@@ -72,6 +72,9 @@ pub struct ValidationResult {
     pub run: Option<u64>,
     /// Milliseconds since 1970.
     pub time: u64,
+    /// Whether it is the smallest form of another failure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub minimized: bool,
     /// The command that runs it again.
     pub replay: String,
 }

@@ -19,7 +19,10 @@ pub struct Storage {
 impl Storage {
     /// A buffer of `length` bytes, each set to `fill`.
     pub fn filled(length: usize, fill: u8) -> Self {
-        Self { lines: vec![Line([fill; ALIGNMENT]); length.div_ceil(ALIGNMENT)], length }
+        let count = length.div_ceil(ALIGNMENT);
+        // Zeroed pages come from the system as they are: large buffers are not written twice.
+        let lines = if fill == 0 { bytemuck::zeroed_vec(count) } else { vec![Line([fill; ALIGNMENT]); count] };
+        Self { lines, length }
     }
 
     /// A copy of some bytes.

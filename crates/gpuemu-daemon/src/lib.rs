@@ -1,7 +1,22 @@
-//! The daemon of gpuemu: the server behind the socket, and the store behind the server.
+//! The daemon of gpuemu: what requests do, the Python that they start, the store that keeps their results,
+//! and the server in front of them.
 
+pub mod configured_op;
 pub mod executor;
+mod external_reference;
+pub mod failure;
+pub mod home;
+pub mod jobs;
+pub mod lifecycle;
+mod logging;
+pub mod project;
+mod python_program;
+mod python_runner;
+pub mod server;
+pub mod service;
 pub mod store;
 pub mod transport;
 
-pub use transport::{Handler, Server, ServerError};
+pub use lifecycle::DaemonError;
+pub use service::{Service, ServiceError};
+pub use transport::{Handler, Message, Server, ServerError};

@@ -17,10 +17,25 @@ use tokio::sync::mpsc;
 /// Answers that may wait for a client that does not read before its requests wait too.
 const WAITING_ANSWERS: usize = 64;
 
+/// A request as it was read: the words of its stack, and the message behind them. Messages may be large
+/// and are never copied.
+#[derive(Debug)]
+pub struct Message {
+    body: Vec<u8>,
+    stack: usize,
+}
+
+impl Message {
+    /// The message.
+    pub fn payload(&self) -> &[u8] {
+        &self.body[self.stack..]
+    }
+}
+
 /// What is done with a request.
 pub trait Handler: Send + Sync + 'static {
     /// The answer to a request.
-    fn answer(&self, request: Vec<u8>) -> impl Future<Output = Vec<u8>> + Send;
+    fn answer(&self, request: Message) -> impl Future<Output = Vec<u8>> + Send;
 
     /// The answer to a request that is too long to be read.
     fn too_large(&self, length: u64, limit: u64) -> Vec<u8>;
@@ -185,7 +200,7 @@ async fn read_requests<H: Handler>(
         let (handler, answers) = (handler.clone(), answers.clone());
         tokio::spawn(async move {
             let mut reply = answering.id.clone();
-            reply.extend(handler.answer(body[stack..].to_vec()).await);
+            reply.extend(handler.answer(Message { body, stack }).await);
             drop(answering);
             // A client that is gone does not miss its answer.
             let _ = answers.send(Outgoing::Body(reply)).await;

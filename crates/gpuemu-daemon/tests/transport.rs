@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use gpuemu_client::{Connection, TransportError, sp};
-use gpuemu_daemon::{Handler, Server, ServerError};
+use gpuemu_daemon::{Handler, Message, Server, ServerError};
 use tempfile::TempDir;
 
 const LIMIT: u64 = 80 << 20;
@@ -24,7 +24,8 @@ struct Echo {
 }
 
 impl Handler for Echo {
-    async fn answer(&self, request: Vec<u8>) -> Vec<u8> {
+    async fn answer(&self, request: Message) -> Vec<u8> {
+        let request = request.payload().to_vec();
         self.runs.fetch_add(1, Ordering::SeqCst);
         assert!(request != b"panic", "as asked");
         if request.starts_with(b"wait") {

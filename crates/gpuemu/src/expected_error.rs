@@ -14,6 +14,11 @@ impl ExpectedError {
     pub fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { message: message.into(), hint: Some(hint.into()) }
     }
+
+    /// An error that says all there is.
+    pub fn plain(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None }
+    }
 }
 
 impl From<std::io::Error> for ExpectedError {

@@ -1,13 +1,15 @@
 //! Formats in which results are printed. Standard output carries only the result.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::expected_error::ExpectedError;
+use crate::session::note;
 
-/// A format of results.
+/// A format of results that people or programs read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
@@ -16,12 +18,46 @@ pub enum Format {
     Json,
 }
 
+/// A format of the report on a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For people.
+    Text,
+    /// For programs.
+    Json,
+    /// For CI systems.
+    Junit,
+}
+
+/// Where a report goes, and in which form.
+#[derive(Debug, Clone, clap::Args)]
+pub struct ReportOutput {
+    /// Format of the result.
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    pub format: ReportFormat,
+    /// Write the result to this file in place of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+impl ReportOutput {
+    /// Writes a report.
+    pub fn write(&self, text: &str) -> Result<(), ExpectedError> {
+        let Some(path) = &self.output else { return write_text(text) };
+        let plain = anstream::adapter::strip_str(text).to_string();
+        std::fs::write(path, plain).map_err(|error| {
+            ExpectedError::plain(format!("the report cannot be written to {}: {error}", path.display()))
+        })?;
+        note(&format!("wrote {}", path.display()));
+        Ok(())
+    }
+}
+
 /// Writes a result as one JSON document.
 pub fn write_json(value: &impl Serialize) -> Result<(), ExpectedError> {
-    let mut output = std::io::stdout().lock();
-    serde_json::to_writer_pretty(&mut output, value)?;
-    writeln!(output)?;
-    Ok(())
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    write_text(&text)
 }
 
 /// Writes text; a reader that has gone away is no error.

@@ -438,10 +438,7 @@ pub struct JobReference {
     /// Its number.
     #[serde(with = "seed_text")]
     pub job: u64,
-    /// Milliseconds to wait for news, at most; the answer comes at once if there is some.
+    /// Milliseconds to wait for its end, at most.
     #[serde(default)]
     pub wait_ms: u64,
-    /// What the client knows already: cases done.
-    #[serde(default)]
-    pub seen: u64,
 }

@@ -1,1 +1,50 @@
 //! Running Python for a project: reference scripts, op scripts and callables.
+//!
+//! A script reads one JSON document from stdin and prints one to stdout. It runs cold, in a process of its own per
+//! call, or warm, in a worker that keeps what it imported. A warm script has to prove itself: the first answers of
+//! every worker are compared with cold runs to the bit, and a script that differs stays cold. A callable is a
+//! function that always runs in a worker and is given real arrays.
+
+mod callable;
+mod cold;
+mod document;
+mod error;
+mod frame;
+mod interpreter;
+mod pool;
+mod process;
+mod tail;
+mod warm;
+mod worker;
+
+use std::time::Duration;
+
+use gpuemu_common::Tensor;
+use serde_json::{Map, Value};
+
+pub use callable::{Accepted, CallStyle, Callable};
+pub use cold::ColdScript;
+pub use error::ExecutorError;
+pub use interpreter::Interpreter;
+pub use pool::Pool;
+pub use warm::WarmScript;
+
+/// Named tensors.
+pub type NamedTensors = Vec<(String, Tensor)>;
+
+/// What one call is given.
+#[derive(Debug, Clone, Copy)]
+pub struct Arguments<'a> {
+    /// The inputs, in the order of the op's signature.
+    pub inputs: &'a [(String, Tensor)],
+    /// The op's parameters.
+    pub parameters: &'a Map<String, Value>,
+    /// How long the call may take. Where a warm script is still compared with a cold run, each of the two may.
+    pub timeout: Duration,
+}
+
+/// Something in Python that turns inputs into outputs.
+pub trait Program: Send {
+    /// Calls it.
+    fn call(&mut self, arguments: &Arguments<'_>) -> Result<NamedTensors, ExecutorError>;
+}

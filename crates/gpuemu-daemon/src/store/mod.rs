@@ -1,134 +1,128 @@
-//! Results and failures on disk: nothing acknowledged is lost, nothing is overwritten.
+//! What a home remembers, on disk: nothing acknowledged is lost, nothing is overwritten.
 
+mod artifact;
+mod baseline;
+mod error;
+mod file;
 mod key;
+mod migration;
+mod query;
 mod record;
+mod retention;
+mod run_clock;
+mod snapshot;
+mod tree;
 mod writer;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
-use thiserror::Error;
+use redb::ReadableTableMetadata;
 
-use key::{after_prefix, project_prefix, result_key};
-pub use record::{FailureRecord, ResultRecord, SCHEMA_VERSION, StoredOutcome};
-use record::{decode, encode};
-use writer::{Batch, Entry, Tree};
-
-const RESULTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("results");
-const FAILURES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("failures");
-const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
-const VERSION_KEY: &str = "schema_version";
-
-/// What goes wrong with a store.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum StoreError {
-    /// Another process has it.
-    #[error("the store {} is in use by another process; stop that daemon, or use it", .0.display())]
-    InUse(PathBuf),
-    /// It was written by a version that this one does not know.
-    #[error("the store has schema version {found}, this gpuemu knows up to {known}; nothing was changed")]
-    UnknownVersion {
-        /// Its version.
-        found: u64,
-        /// The newest known.
-        known: u64,
-    },
-    /// A record cannot be read.
-    #[error("a record of the store is damaged: {0}")]
-    Damaged(String),
-    /// A record cannot be written.
-    #[error("a record cannot be encoded: {0}")]
-    Encode(String),
-    /// The disk or the database failed.
-    #[error("the store failed: {0}")]
-    Database(String),
-}
-
-impl StoreError {
-    fn from_redb(error: impl Into<redb::Error>) -> Self {
-        StoreError::Database(error.into().to_string())
-    }
-}
+pub use baseline::BaselineTag;
+pub use error::StoreError;
+use file::DatabaseFile;
+use key::result_key;
+pub use query::ResultQuery;
+pub use record::{
+    ArtifactBaselineRecord, ArtifactRecord, BaselineCase, BaselineRecord, FailureRecord, ResultRecord, SCHEMA_VERSION,
+    StoredOutcome,
+};
+use record::{Encodable, encode};
+use run_clock::{META, RunClock};
+pub use snapshot::{Snapshot, SnapshotTensor};
+use tree::Tree;
+use writer::{Batch, Entry};
 
 /// The store of all projects of one home.
 pub struct Store {
-    database: Arc<Database>,
+    file: Arc<DatabaseFile>,
+    /// Largest number of a run that is in the store or was given out.
+    last_run: AtomicU64,
     writer: Option<SyncSender<Batch>>,
     thread: Option<JoinHandle<()>>,
 }
 
+/// How many records each tree has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct StoreCounts {
+    /// Results.
+    pub results: u64,
+    /// Failures.
+    pub failures: u64,
+    /// Ops of baselines, older storings included.
+    pub baselines: u64,
+    /// Artifacts.
+    pub artifacts: u64,
+    /// Kernels of baselines of artifacts, older storings included.
+    pub artifact_baselines: u64,
+}
+
 impl Store {
     /// Opens a store, or makes one. Only one process has it at a time.
+    ///
+    /// A store of an older form is brought to the newest one first. What is no store, or one of a
+    /// form that is not known, is an error and stays as it is.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let database = Database::create(path).map_err(|error| match error {
-            DatabaseError::DatabaseAlreadyOpen => StoreError::InUse(path.to_path_buf()),
-            other => StoreError::from_redb(other),
-        })?;
-        prepare(&database)?;
-        let database = Arc::new(database);
-        let started = writer::start(database.clone());
-        let (writer, thread) = started.map_err(|error| StoreError::Database(error.to_string()))?;
-        Ok(Self { database, writer: Some(writer), thread: Some(thread) })
+        let file = Arc::new(DatabaseFile::open(path)?);
+        let clock = file.read(|transaction| RunClock::load(&transaction.open_table(META)?))?;
+        let started = writer::start(file.clone(), clock);
+        let (writer, thread) = started.map_err(|error| file.failure(&error.to_string()))?;
+        let last_run = AtomicU64::new(clock.largest_run);
+        Ok(Self { file, last_run, writer: Some(writer), thread: Some(thread) })
     }
 
     /// Keeps results and failures. Returns when they are on the disk: together or not at all.
     pub fn append(&self, results: &[ResultRecord], failures: &[FailureRecord]) -> Result<(), StoreError> {
         let mut entries: Vec<Entry> = Vec::with_capacity(results.len() + failures.len());
+        let mut clock = RunClock::default();
         for record in results {
-            entries.push((Tree::Results, result_key(record), encode(record)?));
+            clock.include(record);
+            entries.push(entry(Tree::Results, result_key(record), record)?);
         }
         for record in failures {
-            entries.push((Tree::Failures, result_key(&record.result), encode(record)?));
+            clock.include(&record.result);
+            entries.push(entry(Tree::Failures, result_key(&record.result), record)?);
         }
-        let gone = || StoreError::Database("the writing thread is gone".to_string());
+        self.write(entries, clock)
+    }
+
+    /// A number for a new run: larger than every one in the store or given out, over all projects,
+    /// and at least the microseconds since 1970.
+    pub fn next_run(&self) -> u64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+        let now = u64::try_from(now).unwrap_or(u64::MAX);
+        let after = |last: u64| now.max(last.saturating_add(1));
+        let last = self.last_run.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(after(last)));
+        after(last.unwrap_or_else(|last| last))
+    }
+
+    /// How much there is.
+    pub fn counts(&self) -> Result<StoreCounts, StoreError> {
+        self.file.read(|transaction| {
+            let count = |tree: Tree| Ok::<u64, error::Problem>(tree.read(transaction)?.len()?);
+            Ok(StoreCounts {
+                results: count(Tree::Results)?,
+                failures: count(Tree::Failures)?,
+                baselines: count(Tree::Baselines)?,
+                artifacts: count(Tree::Artifacts)?,
+                artifact_baselines: count(Tree::ArtifactBaselines)?,
+            })
+        })
+    }
+
+    /// Hands entries to the writing thread, and waits until they are on the disk.
+    fn write(&self, entries: Vec<Entry>, clock: RunClock) -> Result<(), StoreError> {
+        self.last_run.fetch_max(clock.largest_run, Ordering::Relaxed);
+        let gone = || self.file.failure("the writing thread is gone; start the daemon again");
         let (acknowledge, acknowledged) = sync_channel(1);
         let writer = self.writer.as_ref().ok_or_else(gone)?;
-        writer.send(Batch { entries, acknowledge }).map_err(|_| gone())?;
+        writer.send(Batch { entries, clock, acknowledge }).map_err(|_| gone())?;
         acknowledged.recv().map_err(|_| gone())?
-    }
-
-    /// A project's results, newest run first, at most `limit` of them; of one op, if named.
-    pub fn results(&self, project: &str, op: Option<&str>, limit: usize) -> Result<Vec<ResultRecord>, StoreError> {
-        let wanted = |record: &ResultRecord| op.is_none_or(|op| record.op == op);
-        self.newest(RESULTS, project, limit, decode, wanted)
-    }
-
-    /// A project's failures, newest run first, at most `limit` of them; of one op, if named.
-    pub fn failures(&self, project: &str, op: Option<&str>, limit: usize) -> Result<Vec<FailureRecord>, StoreError> {
-        let wanted = |record: &FailureRecord| op.is_none_or(|op| record.result.op == op);
-        self.newest(FAILURES, project, limit, decode, wanted)
-    }
-
-    fn newest<T>(
-        &self,
-        table: TableDefinition<'_, &'static [u8], &'static [u8]>,
-        project: &str,
-        limit: usize,
-        decode: impl Fn(&[u8]) -> Result<T, StoreError>,
-        wanted: impl Fn(&T) -> bool,
-    ) -> Result<Vec<T>, StoreError> {
-        let transaction = self.database.begin_read().map_err(StoreError::from_redb)?;
-        let table = transaction.open_table(table).map_err(StoreError::from_redb)?;
-        let start = project_prefix(project);
-        let range = match after_prefix(&start) {
-            Some(end) => table.range(start.as_slice()..end.as_slice()),
-            None => table.range(start.as_slice()..),
-        };
-        let mut found = Vec::new();
-        for entry in range.map_err(StoreError::from_redb)?.rev() {
-            if found.len() >= limit {
-                break;
-            }
-            let (_, value) = entry.map_err(StoreError::from_redb)?;
-            let record = decode(value.value())?;
-            if wanted(&record) {
-                found.push(record);
-            }
-        }
-        Ok(found)
     }
 }
 
@@ -142,22 +136,6 @@ impl Drop for Store {
     }
 }
 
-/// Checks the version of a store, or gives a new one its version and trees.
-fn prepare(database: &Database) -> Result<(), StoreError> {
-    let transaction = database.begin_write().map_err(StoreError::from_redb)?;
-    {
-        let mut meta = transaction.open_table(META).map_err(StoreError::from_redb)?;
-        let found = meta.get(VERSION_KEY).map_err(StoreError::from_redb)?.map(|version| version.value());
-        let known = u64::from(SCHEMA_VERSION);
-        match found {
-            Some(version) if version == known => {}
-            Some(found) => return Err(StoreError::UnknownVersion { found, known }),
-            None => {
-                meta.insert(VERSION_KEY, known).map_err(StoreError::from_redb)?;
-            }
-        }
-        transaction.open_table(RESULTS).map_err(StoreError::from_redb)?;
-        transaction.open_table(FAILURES).map_err(StoreError::from_redb)?;
-    }
-    transaction.commit().map_err(StoreError::from_redb)
+fn entry(tree: Tree, key: Vec<u8>, record: &impl Encodable) -> Result<Entry, StoreError> {
+    Ok(Entry { tree, key, value: encode(record)? })
 }

@@ -5,15 +5,17 @@ use rkyv::bytecheck::CheckBytes;
 use rkyv::rancor::Error as ArchiveError;
 use rkyv::ser::allocator::ArenaHandle;
 use rkyv::util::AlignedVec;
-use rkyv::{Archive, Deserialize, Serialize};
+use rkyv::{Archive, Deserialize, Portable, Serialize};
 
 use super::StoreError;
+use super::snapshot::Snapshot;
 
 /// The version of every record's form; a change of any of them raises it and adds a migration.
-pub const SCHEMA_VERSION: u16 = 1;
+pub const SCHEMA_VERSION: u16 = 2;
 
 /// How a case ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Archive, Serialize, Deserialize)]
+#[rkyv(compare(PartialEq))]
 pub enum StoredOutcome {
     /// Every check passed.
     Passed,
@@ -42,12 +44,28 @@ pub struct ResultRecord {
     pub dtype: String,
     /// Sizes of dims, as text.
     pub sizes: String,
+    /// Memory layout of the inputs.
+    pub layout: String,
+    /// What the values were drawn from.
+    pub strategy: String,
     /// How it ended.
     pub outcome: StoredOutcome,
     /// The check that fired, by name; empty if none did.
     pub check: String,
     /// Largest error over what is allowed.
     pub largest_share: f64,
+    /// Largest absolute error; NaN where it was not recorded.
+    pub max_abs: f64,
+    /// Largest relative error; NaN where it was not recorded.
+    pub max_rel: f64,
+    /// Largest error in units in the last place; NaN where it was not recorded.
+    pub max_ulp: f64,
+    /// What produced the output ("script", "callable", …).
+    pub runner: String,
+    /// Base seed of the run.
+    pub base_seed: u64,
+    /// The case descriptor, as JSON.
+    pub descriptor: String,
     /// Milliseconds since 1970.
     pub time: u64,
 }
@@ -57,47 +75,133 @@ pub struct ResultRecord {
 pub struct FailureRecord {
     /// The result.
     pub result: ResultRecord,
-    /// The case descriptor, as JSON.
-    pub descriptor: String,
     /// The verdict, as JSON.
     pub verdict: String,
-    /// The inputs' bytes, compressed; empty where they are rebuilt from the seed.
-    pub snapshot: Vec<u8>,
+    /// The inputs; empty where they are rebuilt from the seed.
+    pub snapshot: Snapshot,
 }
 
-/// A record's bytes, after the schema version they have.
-pub(super) fn encode<T>(record: &T) -> Result<Vec<u8>, StoreError>
-where
-    T: for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, ArchiveError>>,
+/// One case of a baseline.
+#[derive(Debug, Clone, PartialEq, Archive, Serialize, Deserialize)]
+pub struct BaselineCase {
+    /// The case descriptor, as JSON.
+    pub descriptor: String,
+    /// How it ended.
+    pub outcome: StoredOutcome,
+    /// Largest absolute error.
+    pub max_abs: f64,
+    /// Largest error in units in the last place.
+    pub max_ulp: f64,
+}
+
+/// What later runs of an op are compared with. The records of one storing have one time.
+#[derive(Debug, Clone, PartialEq, Archive, Serialize, Deserialize)]
+pub struct BaselineRecord {
+    /// The project's root.
+    pub project: String,
+    /// The name it is asked for by.
+    pub tag: String,
+    /// The op.
+    pub op: String,
+    /// Milliseconds since 1970.
+    pub time: u64,
+    /// The run it was made from.
+    pub run: u64,
+    /// Base seed of that run.
+    pub base_seed: u64,
+    /// Its cases.
+    pub cases: Vec<BaselineCase>,
+}
+
+/// What was measured of a compiled kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub struct ArtifactRecord {
+    /// The project's root.
+    pub project: String,
+    /// The kernel.
+    pub kernel: String,
+    /// Milliseconds since 1970.
+    pub time: u64,
+    /// The measures, as JSON.
+    pub metrics: String,
+}
+
+/// What later artifacts of a kernel are compared with. The records of one storing have one time.
+#[derive(Debug, Clone, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub struct ArtifactBaselineRecord {
+    /// The project's root.
+    pub project: String,
+    /// The name it is asked for by.
+    pub tag: String,
+    /// The kernel.
+    pub kernel: String,
+    /// Milliseconds since 1970.
+    pub time: u64,
+    /// The measures, as JSON.
+    pub metrics: String,
+}
+
+/// A record that the store can write.
+pub(super) trait Encodable:
+    for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, ArchiveError>>
 {
+}
+impl<T: for<'a> Serialize<HighSerializer<AlignedVec, ArenaHandle<'a>, ArchiveError>>> Encodable for T {}
+
+/// A record that the store can read, its bytes validated first.
+pub(super) trait Decodable:
+    Sized + Archive<Archived: Checked + Deserialize<Self, HighDeserializer<ArchiveError>>>
+{
+}
+impl<T: Archive<Archived: Checked + Deserialize<T, HighDeserializer<ArchiveError>>>> Decodable for T {}
+
+/// Bytes whose form can be checked.
+pub(super) trait Checked: Portable + for<'a> CheckBytes<HighValidator<'a, ArchiveError>> {}
+impl<T: Portable + for<'a> CheckBytes<HighValidator<'a, ArchiveError>>> Checked for T {}
+
+/// A record's bytes, after the schema version they have.
+pub(super) fn encode<T: Encodable>(record: &T) -> Result<Vec<u8>, StoreError> {
     let bytes = rkyv::to_bytes::<ArchiveError>(record).map_err(|error| StoreError::Encode(error.to_string()))?;
-    let mut value = SCHEMA_VERSION.to_le_bytes().to_vec();
+    let mut value = Vec::with_capacity(bytes.len() + 2);
+    value.extend_from_slice(&SCHEMA_VERSION.to_le_bytes());
     value.extend_from_slice(&bytes);
     Ok(value)
 }
 
-/// Reads a record, every byte of it validated.
-pub(super) fn decode<T>(value: &[u8]) -> Result<T, StoreError>
-where
-    T: Archive,
-    T::Archived: for<'a> CheckBytes<HighValidator<'a, ArchiveError>> + Deserialize<T, HighDeserializer<ArchiveError>>,
-{
+/// A record as it lies in the store, every byte of it validated: to look before anything is copied.
+pub(super) fn view<T: Decodable>(value: &[u8]) -> Result<&T::Archived, StoreError> {
+    view_form::<T>(value, SCHEMA_VERSION)
+}
+
+/// A record of a given form.
+pub(super) fn view_form<T: Decodable>(value: &[u8], form: u16) -> Result<&T::Archived, StoreError> {
     let (version, bytes) = value.split_first_chunk::<2>().ok_or(StoreError::Damaged("a value of no length".into()))?;
     match u16::from_le_bytes(*version) {
-        SCHEMA_VERSION => {
-            rkyv::from_bytes::<T, ArchiveError>(bytes).map_err(|error| StoreError::Damaged(error.to_string()))
+        found if found == form => {
+            rkyv::access::<T::Archived, ArchiveError>(bytes).map_err(|error| StoreError::Damaged(error.to_string()))
         }
-        found => Err(StoreError::UnknownVersion { found: u64::from(found), known: u64::from(SCHEMA_VERSION) }),
+        found => Err(StoreError::UnknownVersion { found: u64::from(found), known: u64::from(form) }),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The record that was looked at.
+pub(super) fn copy_of<T: Decodable>(archived: &T::Archived) -> Result<T, StoreError> {
+    rkyv::deserialize::<T, ArchiveError>(archived).map_err(|error| StoreError::Damaged(error.to_string()))
+}
 
-    #[test]
-    fn damaged_and_foreign_bytes_are_errors() {
-        let record = ResultRecord {
+/// Reads a record, every byte of it validated.
+pub(super) fn decode<T: Decodable>(value: &[u8]) -> Result<T, StoreError> {
+    copy_of::<T>(view::<T>(value)?)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use gpuemu_common::{DType, Tensor};
+    use proptest::prelude::*;
+
+    pub(in crate::store) fn record() -> ResultRecord {
+        ResultRecord {
             project: "p".to_string(),
             run: 1,
             op: "softmax".to_string(),
@@ -105,23 +209,62 @@ mod tests {
             seed: u64::MAX,
             dtype: "float32".to_string(),
             sizes: "H=3".to_string(),
+            layout: "contiguous".to_string(),
+            strategy: "normal".to_string(),
             outcome: StoredOutcome::Failed,
             check: "value".to_string(),
             largest_share: f64::INFINITY,
+            max_abs: 1.5,
+            max_rel: 0.25,
+            max_ulp: 3.0,
+            runner: "script".to_string(),
+            base_seed: 42,
+            descriptor: "{\"op\":\"softmax\"}".to_string(),
             time: 5,
-        };
+        }
+    }
+
+    fn failure() -> FailureRecord {
+        let input = Tensor::from_f64(DType::F32, vec![2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let snapshot = Snapshot::of(&[("input".to_string(), input.unwrap())], 1 << 20);
+        FailureRecord { result: record(), verdict: "{\"check\":\"value\"}".to_string(), snapshot }
+    }
+
+    #[test]
+    fn damaged_and_foreign_bytes_are_errors() {
+        let record = record();
         let value = encode(&record).unwrap();
         assert_eq!(decode::<ResultRecord>(&value), Ok(record));
         assert!(matches!(decode::<ResultRecord>(&[]), Err(StoreError::Damaged(_))));
         assert!(matches!(decode::<ResultRecord>(&value[..value.len() - 5]), Err(StoreError::Damaged(_))));
         let mut newer = value.clone();
         newer[0] = 9;
-        assert_eq!(decode::<ResultRecord>(&newer), Err(StoreError::UnknownVersion { found: 9, known: 1 }));
+        assert_eq!(decode::<ResultRecord>(&newer), Err(StoreError::UnknownVersion { found: 9, known: 2 }));
         for place in 2..value.len() {
             let mut changed = value.clone();
             changed[place] ^= 0xff;
             // Another value or an error; never a panic.
             let _ = decode::<ResultRecord>(&changed);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn changed_bytes_of_a_failure_never_panic(
+            changes in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..8),
+            cut in proptest::option::of(any::<proptest::sample::Index>()),
+        ) {
+            let mut value = encode(&failure()).unwrap();
+            for (place, byte) in changes {
+                let place = place.index(value.len());
+                value[place] = byte;
+            }
+            if let Some(cut) = cut {
+                value.truncate(cut.index(value.len()));
+            }
+            if let Ok(record) = decode::<FailureRecord>(&value) {
+                let _ = record.snapshot.tensors();
+            }
         }
     }
 }

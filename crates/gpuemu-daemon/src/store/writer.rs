@@ -1,12 +1,16 @@
 //! The one thread that writes: whatever waits is written in one durable transaction.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use redb::Database;
+use redb::WriteTransaction;
 
-use super::{FAILURES, RESULTS, StoreError};
+use super::StoreError;
+use super::error::Problem;
+use super::file::DatabaseFile;
+use super::run_clock::{META, RunClock};
+use super::tree::Tree;
 
 /// Batches that are written together at most.
 const MOST_BATCHES: usize = 4096;
@@ -14,65 +18,66 @@ const MOST_BATCHES: usize = 4096;
 /// Bytes that are written together at most.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Which tree an entry belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tree {
-    Results,
-    Failures,
-}
-
 /// One entry.
-pub(super) type Entry = (Tree, Vec<u8>, Vec<u8>);
+pub(super) struct Entry {
+    pub tree: Tree,
+    pub key: Vec<u8>,
+    pub value: Vec<u8>,
+}
 
 /// Entries that are acknowledged together.
 pub(super) struct Batch {
     pub entries: Vec<Entry>,
+    pub clock: RunClock,
     pub acknowledge: SyncSender<Result<(), StoreError>>,
 }
 
 /// Starts the thread. It ends when the last sender is gone.
-pub(super) fn start(database: Arc<Database>) -> std::io::Result<(SyncSender<Batch>, JoinHandle<()>)> {
+pub(super) fn start(file: Arc<DatabaseFile>, clock: RunClock) -> std::io::Result<(SyncSender<Batch>, JoinHandle<()>)> {
     let (sender, receiver) = sync_channel(MOST_BATCHES);
     let thread =
-        std::thread::Builder::new().name("gpuemu-store".to_string()).spawn(move || run(&database, &receiver))?;
+        std::thread::Builder::new().name("gpuemu-store".to_string()).spawn(move || run(&file, clock, &receiver))?;
     Ok((sender, thread))
 }
 
-fn run(database: &Database, receiver: &Receiver<Batch>) {
+fn run(file: &DatabaseFile, mut known: RunClock, receiver: &Receiver<Batch>) {
     while let Ok(first) = receiver.recv() {
-        let mut group = vec![first];
-        let mut bytes = size(&group[0]);
-        while group.len() < MOST_BATCHES && bytes < MOST_BYTES {
-            match receiver.try_recv() {
-                Ok(batch) => {
-                    bytes += size(&batch);
-                    group.push(batch);
-                }
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
-            }
+        let mut entries = Vec::new();
+        let mut clock = known;
+        let mut waiting = Vec::new();
+        let mut bytes = 0;
+        let mut next = Some(first);
+        while let Some(batch) = next {
+            bytes += batch.entries.iter().map(|entry| entry.key.len() + entry.value.len()).sum::<usize>();
+            entries.extend(batch.entries);
+            clock = clock.merged(batch.clock);
+            waiting.push(batch.acknowledge);
+            let has_room = waiting.len() < MOST_BATCHES && bytes < MOST_BYTES;
+            next = if has_room { receiver.try_recv().ok() } else { None };
         }
-        let written = write(database, &group);
-        for batch in group {
+        // Neighbours share pages. The order of equal keys stays: the later one counts.
+        entries.sort_by(|one, other| (one.tree, &one.key).cmp(&(other.tree, &other.key)));
+        let written = file.write(|transaction| insert(transaction, &entries, (clock != known).then_some(clock)));
+        if written.is_ok() {
+            known = clock;
+        }
+        for acknowledge in waiting {
             // Whoever no longer waits does not need the answer.
-            let _ = batch.acknowledge.send(written.clone());
+            let _ = acknowledge.send(written.clone());
         }
     }
 }
 
-fn size(batch: &Batch) -> usize {
-    batch.entries.iter().map(|(_, key, value)| key.len() + value.len()).sum()
-}
-
-/// One transaction for all of them. `commit` returns when the data is on the disk.
-fn write(database: &Database, group: &[Batch]) -> Result<(), StoreError> {
-    let transaction = database.begin_write().map_err(StoreError::from_redb)?;
-    {
-        let mut results = transaction.open_table(RESULTS).map_err(StoreError::from_redb)?;
-        let mut failures = transaction.open_table(FAILURES).map_err(StoreError::from_redb)?;
-        for (tree, key, value) in group.iter().flat_map(|batch| &batch.entries) {
-            let table = if *tree == Tree::Results { &mut results } else { &mut failures };
-            table.insert(key.as_slice(), value.as_slice()).map_err(StoreError::from_redb)?;
+fn insert(transaction: &WriteTransaction, entries: &[Entry], clock: Option<RunClock>) -> Result<(), Problem> {
+    for neighbours in entries.chunk_by(|one, other| one.tree == other.tree) {
+        let Some(first) = neighbours.first() else { continue };
+        let mut table = first.tree.write(transaction)?;
+        for entry in neighbours {
+            table.insert(entry.key.as_slice(), entry.value.as_slice())?;
         }
     }
-    transaction.commit().map_err(StoreError::from_redb)
+    if let Some(clock) = clock {
+        clock.save(&mut transaction.open_table(META)?)?;
+    }
+    Ok(())
 }

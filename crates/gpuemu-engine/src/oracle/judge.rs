@@ -60,6 +60,7 @@ impl<'a> Prepared<'a> {
             schema: self.subject.schema(),
             sizes: &descriptor.sizes,
             parameters: &descriptor.parameters,
+            present: &descriptor.present,
             dtype: descriptor.dtype,
             inputs: inputs.collect(),
             outputs,

@@ -2,7 +2,7 @@
 
 use gpuemu_common::storage::ALIGNMENT;
 use gpuemu_common::tensor::contiguous_strides;
-use gpuemu_common::{DType, Storage, Tensor};
+use gpuemu_common::{DType, Storage, Tensor, TensorError};
 
 /// Bytes of guard on each side of a buffer.
 pub const GUARD_BYTES: usize = 4 * ALIGNMENT;
@@ -101,6 +101,12 @@ impl Buffer {
         bytes
     }
 
+    /// A copy without the guard bands, strides and gaps included.
+    pub fn to_tensor(&self) -> Result<Tensor, TensorError> {
+        let offset = self.offset - GUARD_BYTES / self.dtype.size();
+        Tensor::new(self.dtype, self.shape.clone(), self.strides.clone(), offset, Storage::copy_of(self.data()))
+    }
+
     /// Damage to the guard bands, if any.
     pub fn guard_damage(&self) -> Option<GuardDamage> {
         let memory = self.memory.as_bytes();
@@ -138,5 +144,6 @@ mod tests {
         let buffer = Buffer::holding(&tensor);
         assert_eq!(buffer.data().as_ptr() as usize % ALIGNMENT, 0);
         assert_eq!(buffer.contiguous_bytes(), tensor.to_contiguous_bytes());
+        assert_eq!(buffer.to_tensor().unwrap(), tensor);
     }
 }

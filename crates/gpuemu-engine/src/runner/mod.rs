@@ -12,7 +12,7 @@ use gpuemu_common::{DType, Tensor};
 
 pub use buffer::{Buffer, GuardDamage};
 
-use crate::schema::{Parameters, Schema, Sizes};
+use crate::schema::{Parameters, Schema, Sizes, TensorSpec};
 
 /// What kind of thing produced an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -67,6 +67,8 @@ pub struct Invocation<'a> {
     pub sizes: &'a Sizes,
     /// Parameters.
     pub parameters: &'a Parameters,
+    /// Optional tensors that take part.
+    pub present: &'a [String],
     /// Dtype of the case.
     pub dtype: DType,
     /// Inputs in the order of the schema; `None` where an optional one is absent.
@@ -80,6 +82,12 @@ impl Invocation<'_> {
     pub fn input(&self, name: &str) -> Option<&Buffer> {
         let index = self.schema.inputs.iter().position(|spec| spec.name == name)?;
         self.inputs.get(index)?.as_ref()
+    }
+
+    /// The names of the outputs that take part, in order.
+    pub fn output_names(&self) -> impl Iterator<Item = &str> {
+        let takes_part = |spec: &&TensorSpec| !spec.optional || self.present.contains(&spec.name);
+        self.schema.outputs.iter().filter(takes_part).map(|spec| spec.name.as_str())
     }
 
     /// Hands over an output that was computed elsewhere. Its shape and dtype are judged, not assumed.

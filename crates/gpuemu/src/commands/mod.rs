@@ -1,27 +1,82 @@
 //! One file per subcommand.
 
+pub mod baseline;
+pub mod ci;
+pub mod completions;
 pub mod corpus;
+pub mod daemon;
+pub mod diff;
+pub mod failures;
+pub mod fuzz;
+pub mod minimize;
 pub mod ops;
+pub mod report;
+pub mod reproduce;
+mod run_options;
+pub mod status;
+pub mod test;
+pub mod version;
 
 use clap::Subcommand;
 
 use crate::expected_error::ExpectedError;
+use crate::session::GlobalOptions;
 
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the kernels with known verdicts and print what each check says of them.
-    Corpus(corpus::Arguments),
+    /// Try cases of the project's ops; the everyday check.
+    Test(test::Arguments),
+    /// Try many cases.
+    Fuzz(fuzz::Arguments),
+    /// Run one case again, from its seed.
+    Reproduce(reproduce::Arguments),
+    /// Shrink a failing case to the smallest that fails for the same reason.
+    #[command(alias = "minimise")]
+    Minimize(minimize::Arguments),
+    /// List, show and replay stored failures.
+    Failures(failures::Arguments),
+    /// Keep a good state under a tag.
+    Baseline(baseline::Arguments),
+    /// Run the cases of a baseline again and compare errors.
+    Diff(diff::Arguments),
+    /// The gate of a pull request: run all ops, write a report, say pass or fail.
+    Ci(ci::Arguments),
+    /// Show stored results as a report.
+    Report(report::Arguments),
+    /// The project, its ops and the daemon at a glance.
+    Status(status::Arguments),
+    /// Start, stop and look at the daemon.
+    Daemon(daemon::Arguments),
     /// List the built-in ops, or describe one.
     Ops(ops::Arguments),
+    /// Run the kernels with known verdicts and print what each check says of them.
+    Corpus(corpus::Arguments),
+    /// Print completions for a shell.
+    Completions(completions::Arguments),
+    /// Print what this is.
+    Version(version::Arguments),
 }
 
 impl Command {
     /// Runs the subcommand; the number is the exit status.
-    pub fn run(self) -> Result<u8, ExpectedError> {
+    pub fn run(self, options: &GlobalOptions) -> Result<u8, ExpectedError> {
         match self {
-            Command::Corpus(arguments) => corpus::run(&arguments),
+            Command::Test(arguments) => test::run(&arguments, options),
+            Command::Fuzz(arguments) => fuzz::run(&arguments, options),
+            Command::Reproduce(arguments) => reproduce::run(&arguments, options),
+            Command::Minimize(arguments) => minimize::run(&arguments, options),
+            Command::Failures(arguments) => failures::run(&arguments, options),
+            Command::Baseline(arguments) => baseline::run(&arguments, options),
+            Command::Diff(arguments) => diff::run(&arguments, options),
+            Command::Ci(arguments) => ci::run(&arguments, options),
+            Command::Report(arguments) => report::run(&arguments, options),
+            Command::Status(arguments) => status::run(&arguments, options),
+            Command::Daemon(arguments) => daemon::run(&arguments, options),
             Command::Ops(arguments) => ops::run(&arguments),
+            Command::Corpus(arguments) => corpus::run(&arguments),
+            Command::Completions(arguments) => completions::run(&arguments),
+            Command::Version(arguments) => version::run(&arguments),
         }
     }
 }

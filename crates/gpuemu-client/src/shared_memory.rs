@@ -1,0 +1,126 @@
+//! Tensor bytes in shared memory: a file that lives in memory, written by the client, read by the daemon.
+//!
+//! The daemon reads the file rather than mapping it: a client that shortens a mapped file would end
+//! the daemon, and reading costs one copy at the speed of memory.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use gpuemu_common::protocol::SharedMemory;
+use gpuemu_common::{Storage, storage::ALIGNMENT};
+
+/// What names of segments begin with: nothing else is ever opened.
+const PREFIX: &str = "gpuemu-";
+
+/// The folder whose files live in memory; elsewhere than on Linux, the one for temporary files.
+fn folder() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() }
+}
+
+/// A segment of shared memory, gone with this value. It is made once and used for many requests.
+#[derive(Debug)]
+pub struct Segment {
+    file: File,
+    path: PathBuf,
+    name: String,
+    used: u64,
+}
+
+impl Segment {
+    /// A new, empty segment that only this user can open.
+    pub fn create() -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = folder().join(&name);
+        // A name left behind by a process that was killed is used again.
+        let _ = std::fs::remove_file(&path);
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+        Ok(Self { file, path, name, used: 0 })
+    }
+
+    /// Writes over everything from the start.
+    pub fn clear(&mut self) {
+        self.used = 0;
+    }
+
+    /// Adds bytes and says where they are.
+    pub fn push(&mut self, bytes: &[u8]) -> io::Result<SharedMemory> {
+        let offset = self.used.next_multiple_of(ALIGNMENT as u64);
+        self.file.write_all_at(bytes, offset)?;
+        self.used = offset + bytes.len() as u64;
+        Ok(SharedMemory { name: self.name.clone(), offset, length: bytes.len() as u64 })
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        // Left behind at worst: the next process of this id removes it.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Reads bytes of a segment of the same user. Nothing that the client says is believed.
+pub fn read(place: &SharedMemory) -> Result<Storage, String> {
+    let plain = place.name.starts_with(PREFIX) && !place.name.contains(['/', '\0']);
+    if !plain {
+        return Err(format!("'{}' is not the name of a segment", place.name));
+    }
+    let failed = |error: io::Error| format!("{}: {error}", place.name);
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(folder().join(&place.name));
+    let file = file.map_err(failed)?;
+    let metadata = file.metadata().map_err(failed)?;
+    if !metadata.is_file() || metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(format!("'{}' is not a segment of this user", place.name));
+    }
+    let end = place.offset.checked_add(place.length);
+    if end.is_none_or(|end| end > metadata.len()) {
+        let (offset, length, size) = (place.offset, place.length, metadata.len());
+        return Err(format!("'{}' has {size} bytes, but {length} from {offset} on are asked for", place.name));
+    }
+    let mut storage = Storage::filled(place.length as usize, 0);
+    file.read_exact_at(storage.as_bytes_mut(), place.offset).map_err(failed)?;
+    Ok(storage)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_the_segment_is_used_again() {
+        let mut segment = Segment::create().unwrap();
+        let first = segment.push(b"one").unwrap();
+        let second = segment.push(&[7; 100]).unwrap();
+        assert_eq!(second.offset, 64);
+        assert_eq!(read(&first).unwrap().as_bytes(), b"one");
+        assert_eq!(read(&second).unwrap().as_bytes(), [7; 100]);
+        segment.clear();
+        let again = segment.push(b"two").unwrap();
+        assert_eq!(again, first);
+        assert_eq!(read(&again).unwrap().as_bytes(), b"two");
+        drop(segment);
+        assert!(read(&again).is_err());
+    }
+
+    #[test]
+    fn what_is_no_segment_is_refused() {
+        let place = |name: &str, offset, length| SharedMemory { name: name.to_string(), offset, length };
+        for name in ["", "passwd", "gpuemu-/../passwd", "/etc/passwd", "gpuemu-\0"] {
+            assert!(read(&place(name, 0, 1)).unwrap_err().contains("not the name"), "{name:?}");
+        }
+        let mut segment = Segment::create().unwrap();
+        let good = segment.push(b"bytes").unwrap();
+        assert!(read(&place(&good.name, 0, 6)).unwrap_err().contains("has 5 bytes"));
+        assert!(read(&place(&good.name, u64::MAX, 2)).is_err());
+        let link = format!("{PREFIX}{}-link", std::process::id());
+        std::os::unix::fs::symlink(folder().join(&good.name), folder().join(&link)).unwrap();
+        let followed = read(&place(&link, 0, 1));
+        std::fs::remove_file(folder().join(&link)).unwrap();
+        assert!(followed.is_err());
+    }
+}

@@ -1,0 +1,480 @@
+//! An op of a project, made ready: what it is, what it is judged by, which cases are drawn, what runs it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gpuemu_common::config::{self, DimensionRange, ExecutionMode, Framework, OpSource, ReferenceDtype, ToleranceMode};
+use gpuemu_common::nearest::nearest;
+use gpuemu_common::protocol::{ErrorCode, FuzzConfig};
+use gpuemu_common::{DType, Layout};
+use gpuemu_engine::ops;
+use gpuemu_engine::oracle::compare::Forgiven;
+use gpuemu_engine::schema::{Parameters, Scalar, Schema};
+use gpuemu_engine::{Sampler, Subject, Tolerance};
+use serde_json::{Map, Value};
+
+use crate::executor::Pool;
+use crate::external_reference::ExternalReference;
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::python_program::{Entry, PythonProgram};
+use crate::python_runner::PythonRunner;
+
+/// Elements, and work beyond them, of a case in a quick run.
+const QUICK_BUDGET: usize = 2_048;
+
+/// An op, ready to be tried.
+pub struct ConfiguredOp {
+    /// Its name in the project.
+    pub name: String,
+    /// Line of its definition, from 1; 0 where there is none.
+    pub line: usize,
+    /// What it is judged by.
+    pub subject: Subject,
+    /// What cases are drawn from.
+    pub sampler: Sampler,
+    /// What it is judged by, in words.
+    pub reference: String,
+    /// Where it comes from, in words.
+    pub source: String,
+    /// Things worth knowing before anything was run.
+    pub warnings: Vec<String>,
+    program: Option<PythonProgram>,
+    reference_program: Option<PythonProgram>,
+    extra: Map<String, Value>,
+    timeout: Duration,
+}
+
+/// An op whose program was started.
+pub struct StartedOp {
+    /// The op.
+    pub op: ConfiguredOp,
+    /// What runs it.
+    pub runner: PythonRunner,
+}
+
+impl ConfiguredOp {
+    /// Makes an op of a project ready: one that it defines, or a built-in one.
+    pub fn open(project: &Project, name: &str, settings: &FuzzConfig, pool: &Pool) -> Result<Self, Failure> {
+        let config = &project.config;
+        let Some(op) = config.ops.iter().find(|op| op.name == name) else {
+            return Self::built_in(project, name, settings);
+        };
+        let program = program_of(project, op, pool)?;
+        let mut schema = schema_of(project, op)?;
+        narrow(&mut schema, settings)?;
+        let extra = extra_arguments(op, &schema);
+        let (subject, reference, reference_program) = match &op.reference {
+            None => (built_in_subject(project, op, schema)?, "built-in fp64 reference".to_string(), None),
+            Some(text) => {
+                let program = reference_of(project, op, text, pool)?;
+                let words = program.describe();
+                let native = op.reference_dtype == ReferenceDtype::Native;
+                let external =
+                    ExternalReference::new(schema.clone(), program.clone(), extra.clone(), native, op.timeout);
+                (Subject::with_schema(Arc::new(external), schema), words, Some(program))
+            }
+        };
+        let subject = judged_as_configured(subject, project, op)?;
+        let mut ready = Self {
+            name: op.name.clone(),
+            line: op.line,
+            sampler: sampler_of(project, Some(op), subject.schema(), settings)?,
+            subject,
+            reference,
+            source: source_words(op, program.as_ref()),
+            warnings: Vec::new(),
+            program,
+            reference_program,
+            extra,
+            timeout: op.timeout,
+        };
+        if ready.program.as_ref().is_some_and(|program| !program.sees_layouts()) {
+            // Scripts get contiguous data: a layout in the report would be one that nobody saw.
+            ready.sampler.layouts = vec![Layout::Contiguous];
+        }
+        Ok(ready)
+    }
+
+    fn built_in(project: &Project, name: &str, settings: &FuzzConfig) -> Result<Self, Failure> {
+        let Some(op) = ops::find(name) else {
+            let defined = project.config.ops.iter().map(|op| op.name.as_str());
+            let known = defined.chain(ops::builtin().iter().map(|op| op.schema().name.as_str()));
+            let failure = Failure::new(ErrorCode::OpNotFound, format!("there is no op '{name}'"));
+            return Err(match nearest(name, known) {
+                Some(meant) => failure.hint(format!("did you mean '{meant}'?")),
+                None => failure.hint("`gpuemu ops` lists the built-in ops; the project's own are in gpuemu.toml"),
+            });
+        };
+        let mut schema = op.schema().clone();
+        narrow(&mut schema, settings)?;
+        let mut subject = Subject::with_schema(op, schema);
+        subject.measured = true;
+        Ok(Self {
+            name: name.to_string(),
+            line: 0,
+            sampler: sampler_of(project, None, subject.schema(), settings)?,
+            subject,
+            reference: "built-in fp64 reference".to_string(),
+            source: "submitted".to_string(),
+            warnings: Vec::new(),
+            program: None,
+            reference_program: None,
+            extra: Map::new(),
+            timeout: project.config.daemon.script_timeout,
+        })
+    }
+
+    /// Whether gpuemu itself can run it.
+    pub fn is_runnable(&self) -> bool {
+        self.program.is_some()
+    }
+
+    /// Arguments beside the op's parameters.
+    pub fn extra(&self) -> &Map<String, Value> {
+        &self.extra
+    }
+
+    /// Files whose change concerns it.
+    pub fn files(&self) -> Vec<PathBuf> {
+        [&self.program, &self.reference_program].into_iter().flatten().flat_map(PythonProgram::files).collect()
+    }
+
+    /// Starts what runs it. What a callable does not take is not tried, and said so.
+    pub fn start(mut self) -> Result<StartedOp, Failure> {
+        let Some(program) = &self.program else {
+            let message = format!("op '{}' has no module or script that gpuemu could run", self.name);
+            let hint = "give it one in gpuemu.toml, or run it in Python with gpuemu.check or fuzz_op_client_side";
+            return Err(Failure::invalid(message).hint(hint));
+        };
+        if let Some(reference) = &self.reference_program {
+            // A reference that is not there is found now, not after the first case.
+            reference.start(&self.name)?;
+        }
+        self.check_dtypes(program)?;
+        let (started, accepted) = program.start(&self.name)?;
+        let mut withheld = Vec::new();
+        if let Some(accepted) = accepted.filter(|accepted| !accepted.any) {
+            let takes = |name: &String| accepted.names.contains(name);
+            let inputs: Vec<String> = self.subject.schema().inputs.iter().map(|spec| spec.name.clone()).collect();
+            let by_keyword = inputs.iter().any(takes);
+            for spec in self.subject.schema().parameters.iter().filter(|spec| !takes(&spec.name)) {
+                self.sampler
+                    .parameters
+                    .set(&spec.name, self.sampler.parameters.get(&spec.name).unwrap_or(spec.default));
+                withheld.push(spec.name.clone());
+            }
+            let optional = self.subject.schema().inputs.iter().filter(|spec| spec.optional && !takes(&spec.name));
+            let absent: Vec<String> = optional.filter(|_| by_keyword).map(|spec| spec.name.clone()).collect();
+            for name in withheld.iter().chain(&absent) {
+                self.warnings.push(format!("'{name}' is not exercised: the function does not take it"));
+            }
+            self.sampler.absent.extend(absent);
+            self.extra.retain(|name, _| takes(name));
+        }
+        let layouts = program.sees_layouts();
+        let runner =
+            PythonRunner::new(program.describe(), started, layouts, self.extra.clone(), withheld, self.timeout);
+        Ok(StartedOp { op: self, runner })
+    }
+
+    /// NumPy knows bfloat16 and fp8 only through ml_dtypes.
+    fn check_dtypes(&self, program: &PythonProgram) -> Result<(), Failure> {
+        let schema = self.subject.schema();
+        let fixed = schema.inputs.iter().chain(&schema.outputs).filter_map(|spec| spec.dtype);
+        let mut used = self.sampler.dtypes.iter().copied().chain(fixed);
+        let Some(dtype) = used.find(|dtype| matches!(dtype, DType::BF16 | DType::F8E4M3FN | DType::F8E5M2)) else {
+            return Ok(());
+        };
+        let python = &program.interpreter.python;
+        let mut probe = std::process::Command::new(python);
+        probe.args(["-c", "import ml_dtypes"]).current_dir(&program.interpreter.root);
+        match probe.output() {
+            Ok(output) if output.status.success() => Ok(()),
+            Ok(_) => {
+                let message =
+                    format!("{dtype} needs the Python package ml_dtypes, which {} does not have", python.display());
+                let hint = format!("pip install ml_dtypes, or take {dtype} out of dtypes");
+                Err(Failure::new(ErrorCode::ConfigError, message).hint(hint))
+            }
+            Err(error) => {
+                let message = format!("cannot start {}: {error}", python.display());
+                Err(Failure::new(ErrorCode::ConfigError, message).hint("set GPUEMU_PYTHON to a Python 3"))
+            }
+        }
+    }
+}
+
+fn source_words(op: &config::Op, program: Option<&PythonProgram>) -> String {
+    match (&op.source, program) {
+        (_, Some(program)) => program.describe(),
+        (OpSource::Kernel(kernel), None) => format!("kernel {kernel}"),
+        _ => "submitted".to_string(),
+    }
+}
+
+fn python(project: &Project, entry: Entry, framework: Framework, pool: &Pool) -> PythonProgram {
+    PythonProgram { entry, interpreter: project.interpreter.clone(), framework, pool: pool.clone() }
+}
+
+fn program_of(project: &Project, op: &config::Op, pool: &Pool) -> Result<Option<PythonProgram>, Failure> {
+    let framework = project.config.project.framework;
+    Ok(match &op.source {
+        OpSource::Module(target) => Some(python(project, Entry::Callable(target.clone()), framework, pool)),
+        OpSource::Script(path) => {
+            let path = existing(project, op, path, "script")?;
+            let warm = op.execution_mode == ExecutionMode::DaemonOrchestrated;
+            let entry = if warm { Entry::Warm(path) } else { Entry::Cold(path) };
+            Some(python(project, entry, framework, pool))
+        }
+        OpSource::Kernel(_) | OpSource::Submitted => None,
+    })
+}
+
+fn existing(project: &Project, op: &config::Op, path: &str, what: &str) -> Result<PathBuf, Failure> {
+    let full = project.config.root.join(path);
+    if full.is_file() {
+        return Ok(full);
+    }
+    let message = format!("the {what} of op '{}' is not there: {}", op.name, full.display());
+    let hint = format!("paths are relative to {}", project.config.root.display());
+    Err(project.config.error_at(&op.span, message, Some(hint)).into())
+}
+
+fn reference_of(project: &Project, op: &config::Op, text: &str, pool: &Pool) -> Result<PythonProgram, Failure> {
+    let framework = project.config.project.framework;
+    let is_callable = op.execution_mode == ExecutionMode::ClientSide || (text.contains(':') && !text.ends_with(".py"));
+    let entry = if is_callable {
+        Entry::Callable(text.to_string())
+    } else {
+        let path = existing(project, op, text, "reference script")?;
+        match op.execution_mode {
+            ExecutionMode::DaemonOrchestrated => Entry::Warm(path),
+            _ => Entry::Cold(path),
+        }
+    };
+    Ok(python(project, entry, framework, pool))
+}
+
+fn schema_of(project: &Project, op: &config::Op) -> Result<Schema, Failure> {
+    let config = &project.config;
+    let built_in = ops::find(&op.name);
+    let mut schema = match (&op.signature, built_in) {
+        (Some(signature), built_in) => {
+            let own = Schema::from_signature(&op.name, &signature.value).map_err(|error| {
+                let message = format!("signature of op '{}', column {}: {}", op.name, error.column + 1, error.message);
+                config.error_at(&signature.span, message, Some("see docs/signature.md".to_string()))
+            })?;
+            match built_in.filter(|_| op.reference.is_none()) {
+                Some(known) if known.schema().inputs == own.inputs && known.schema().outputs == own.outputs => {
+                    known.schema().clone()
+                }
+                Some(known) => {
+                    let message = format!("op '{}' is built in with another signature", op.name);
+                    let hint =
+                        format!("leave the signature out, give a reference, or use: {}", known.schema().signature);
+                    return Err(config.error_at(&signature.span, message, Some(hint)).into());
+                }
+                None => own,
+            }
+        }
+        (None, Some(known)) => known.schema().clone(),
+        (None, None) => {
+            let message = format!("op '{}' has no signature and is not built in", op.name);
+            let hint = match ops::nearest(&op.name) {
+                Some(meant) => {
+                    format!("give it a signature such as \"a[M,K] b[K,N] -> out[M,N]\", or name it `{meant}`")
+                }
+                None => "give it a signature such as \"a[M,K] b[K,N] -> out[M,N]\"".to_string(),
+            };
+            return Err(config.error_at(&op.span, message, Some(hint)).into());
+        }
+    };
+    schema.name.clone_from(&op.name);
+    for (name, range) in &op.dims {
+        let known: Vec<String> = schema.dimensions.iter().map(|dimension| dimension.name.clone()).collect();
+        let Some(dimension) = schema.dimensions.iter_mut().find(|dimension| dimension.name == *name) else {
+            let hint = format!("its dims are {}", known.join(", "));
+            return Err(config.error_at(&op.span, format!("op '{}' has no dim '{name}'", op.name), Some(hint)).into());
+        };
+        match range {
+            DimensionRange::List(sizes) => dimension.choices.clone_from(sizes),
+            DimensionRange::Range(low, high) => (dimension.minimum, dimension.maximum) = (*low, *high),
+        }
+    }
+    for name in op.shapes.iter().flat_map(BTreeMap::keys) {
+        if !schema.dimensions.iter().any(|dimension| dimension.name == *name) {
+            let message = format!("shapes of op '{}' name a dim '{name}' that it does not have", op.name);
+            return Err(config.error_at(&op.span, message, None).into());
+        }
+    }
+    let unknown = op.dtypes.iter().find(|dtype| !schema.dtypes.contains(dtype));
+    match unknown {
+        Some(dtype) if op.reference.is_none() => {
+            let known: Vec<String> = schema.dtypes.iter().map(ToString::to_string).collect();
+            let message = format!("op '{}' cannot be judged in {dtype}", op.name);
+            Err(config.error_at(&op.span, message, Some(format!("it is in {}", known.join(", ")))).into())
+        }
+        _ => {
+            schema.dtypes.clone_from(&op.dtypes);
+            Ok(schema)
+        }
+    }
+}
+
+fn built_in_subject(project: &Project, op: &config::Op, schema: Schema) -> Result<Subject, Failure> {
+    match ops::find(&op.name) {
+        Some(known) => Ok(Subject::with_schema(known, schema)),
+        None => {
+            let message = format!("op '{}' has no reference and is not built in", op.name);
+            let hint = "give it a reference script, or a callable as \"module:function\"".to_string();
+            Err(project.config.error_at(&op.span, message, Some(hint)).into())
+        }
+    }
+}
+
+/// Tolerance, precision and demands as the project says.
+fn judged_as_configured(mut subject: Subject, project: &Project, op: &config::Op) -> Result<Subject, Failure> {
+    let config = &project.config;
+    let given = !op.tolerances.is_empty() || op.reference.is_some();
+    let mode = op.tolerance.unwrap_or(if given { ToleranceMode::Fixed } else { ToleranceMode::Bound });
+    match mode {
+        ToleranceMode::Bound if op.reference.is_some() => {
+            let message = format!("op '{}' has a reference of its own, which gives values but no bound", op.name);
+            let hint = "leave the reference of a built-in op out, or use tolerance = \"fixed\"".to_string();
+            return Err(config.error_at(&op.span, message, Some(hint)).into());
+        }
+        ToleranceMode::Bound => subject.tolerance = Tolerance::Bound,
+        ToleranceMode::Calibrated => {
+            let message = format!("op '{}' has tolerance = \"calibrated\", but no calibration is stored", op.name);
+            let hint = "use \"bound\" or \"fixed\"".to_string();
+            return Err(config.error_at(&op.span, message, Some(hint)).into());
+        }
+        ToleranceMode::Fixed => {
+            for dtype in DType::ALL {
+                let pair = op.tolerances.get(&dtype).map(|pair| Tolerance::Fixed { atol: pair.atol, rtol: pair.rtol });
+                subject.tolerances.insert(dtype, pair.unwrap_or_else(|| Tolerance::fixed_default(dtype)));
+            }
+            subject.tolerance = Tolerance::fixed_default(DType::F32);
+        }
+    }
+    if let Some(precision) = &op.precision {
+        subject.precision = precision.clone();
+    }
+    subject.invariants.clone_from(&op.invariants);
+    subject.forgiven = Forgiven { nan: !config.validation.check_nan, infinity: !config.validation.check_inf };
+    subject.measured = true;
+    Ok(subject)
+}
+
+/// Bounds of a request narrow the schema; they never widen it.
+fn narrow(schema: &mut Schema, settings: &FuzzConfig) -> Result<(), Failure> {
+    for (what, bounds) in [("min_shape", &settings.min_shape), ("max_shape", &settings.max_shape)] {
+        if bounds.len() > schema.dimensions.len() {
+            let known: Vec<&str> = schema.dimensions.iter().map(|dimension| dimension.name.as_str()).collect();
+            let message = format!(
+                "{what} has {} sizes, but op '{}' has {} dims ({})",
+                bounds.len(),
+                schema.name,
+                known.len(),
+                known.join(", ")
+            );
+            return Err(Failure::invalid(message));
+        }
+        for (dimension, bound) in schema.dimensions.iter_mut().zip(bounds) {
+            if what == "min_shape" {
+                dimension.minimum = dimension.minimum.max(*bound);
+            } else {
+                dimension.maximum = dimension.maximum.min(*bound);
+            }
+            let (minimum, maximum) = (dimension.minimum, dimension.maximum);
+            dimension.choices.retain(|size| (minimum..=maximum).contains(size) || minimum > maximum);
+            dimension.preferred.retain(|size| (minimum..=maximum).contains(size));
+        }
+    }
+    for dimension in &schema.dimensions {
+        if dimension.minimum > dimension.maximum {
+            let (name, low, high) = (&dimension.name, dimension.minimum, dimension.maximum);
+            return Err(Failure::invalid(format!(
+                "no size of dim '{name}' is left: at least {low} and at most {high}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn sampler_of(
+    project: &Project,
+    op: Option<&config::Op>,
+    schema: &Schema,
+    settings: &FuzzConfig,
+) -> Result<Sampler, Failure> {
+    let config = &project.config;
+    let mut sampler =
+        Sampler { dtypes: op.map_or_else(|| vec![DType::F32], |op| op.dtypes.clone()), ..Sampler::default() };
+    if let Some(dtypes) = &settings.dtypes {
+        if dtypes.is_empty() {
+            return Err(Failure::invalid("'dtypes' is empty").hint("name at least one dtype, or leave it out"));
+        }
+        sampler.dtypes.clone_from(dtypes);
+    } else if settings.quick {
+        let quick: Vec<DType> =
+            sampler.dtypes.iter().copied().filter(|dtype| config.ci.quick_dtypes.contains(dtype)).collect();
+        if !quick.is_empty() {
+            sampler.dtypes = quick;
+        }
+    }
+    // An op with a reference of its own takes any float dtype; a built-in one those of its schema.
+    let own_reference = op.is_some_and(|op| op.reference.is_some());
+    let known = op.and_then(|op| ops::find(&op.name)).or_else(|| ops::find(&schema.name));
+    let judged = known.filter(|_| !own_reference).map(|known| known.schema().dtypes.clone());
+    if let Some(dtype) = judged.and_then(|judged| sampler.dtypes.iter().copied().find(|dtype| !judged.contains(dtype)))
+    {
+        return Err(Failure::invalid(format!("op '{}' cannot be judged in {dtype}", schema.name)));
+    }
+    if let Some(layouts) = settings.layouts().map_err(Failure::invalid)? {
+        sampler.layouts = layouts;
+    }
+    sampler.strategy = settings.values.or(op.map(|op| op.values)).unwrap_or(config.validation.values);
+    if settings.quick {
+        sampler.budget = QUICK_BUDGET;
+        let shapes = op.into_iter().flat_map(|op| &op.shapes);
+        sampler.shapes = shapes.map(|shape| shape.iter().map(|(name, size)| (name.clone(), *size)).collect()).collect();
+    }
+    for (name, value) in op.into_iter().flat_map(|op| &op.kwargs) {
+        set_parameter(&mut sampler.parameters, schema, name, value).map_err(|message| {
+            op.map_or_else(
+                || Failure::invalid(message.clone()),
+                |op| config.error_at(&op.span, message.clone(), None).into(),
+            )
+        })?;
+    }
+    Ok(sampler)
+}
+
+/// Sets a parameter from JSON, if the op has one of that name.
+pub fn set_parameter(parameters: &mut Parameters, schema: &Schema, name: &str, value: &Value) -> Result<(), String> {
+    let Some(spec) = schema.parameters.iter().find(|spec| spec.name == *name) else { return Ok(()) };
+    let scalar = match spec.default {
+        Scalar::Float(_) => value.as_f64().map(Scalar::Float),
+        Scalar::Int(_) => value.as_i64().map(Scalar::Int),
+        Scalar::Bool(_) => value.as_bool().map(Scalar::Bool),
+    };
+    let expected = match spec.default {
+        Scalar::Float(_) => "a number",
+        Scalar::Int(_) => "a whole number",
+        Scalar::Bool(_) => "true or false",
+    };
+    let scalar =
+        scalar.ok_or_else(|| format!("parameter '{name}' of op '{}' is {value}; expected {expected}", schema.name))?;
+    parameters.set(name, scalar);
+    Ok(())
+}
+
+/// Arguments that are no parameters of the schema: they go to the Python code as they are.
+fn extra_arguments(op: &config::Op, schema: &Schema) -> Map<String, Value> {
+    let own = op.kwargs.iter().filter(|(name, _)| !schema.parameters.iter().any(|spec| spec.name == **name));
+    own.map(|(name, value)| (name.clone(), value.clone())).collect()
+}

@@ -1,0 +1,102 @@
+//! Scripts in a process of their own per call.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::process::Pid;
+
+use super::process::{self, Ending, GRACE, Run};
+use super::{Arguments, ExecutorError, Interpreter, NamedTensors, Program, document};
+
+const LAUNCHER: &str = include_str!("launcher.py");
+
+/// A script with one process per call. What is not a `.py` file is executed directly.
+#[derive(Debug, Clone)]
+pub struct ColdScript {
+    interpreter: Interpreter,
+    script: PathBuf,
+}
+
+impl ColdScript {
+    /// A script that is there and can be read.
+    pub fn new(interpreter: Interpreter, script: PathBuf) -> Result<Self, ExecutorError> {
+        let script = interpreter.file(&script);
+        check(&script)?;
+        Ok(Self { interpreter, script })
+    }
+
+    /// Where the script is.
+    pub(super) fn script(&self) -> &Path {
+        &self.script
+    }
+
+    /// Whether Python runs it.
+    pub(super) fn is_python(&self) -> bool {
+        self.script.extension().is_some_and(|extension| extension == "py")
+    }
+
+    fn run(&self, arguments: &Arguments<'_>, input: Vec<u8>) -> Result<Run, ExecutorError> {
+        let (interpreter, script) = (&self.interpreter, &self.script);
+        let mut command;
+        let limit;
+        if self.is_python() {
+            command = interpreter.command(LAUNCHER);
+            command.arg(script).arg(interpreter.root()).arg(interpreter.memory_argument());
+            // The launcher limits itself.
+            limit = None;
+        } else {
+            command = Command::new(script);
+            command.current_dir(interpreter.root());
+            limit = interpreter.memory_bytes;
+        }
+        process::run(&mut command, input, arguments.timeout, interpreter.output_bytes, |started| {
+            limit_memory(started, limit);
+        })
+        .map_err(|error| interpreter.spawn_error(&command, &error))
+    }
+}
+
+impl Program for ColdScript {
+    fn call(&mut self, arguments: &Arguments<'_>) -> Result<NamedTensors, ExecutorError> {
+        let what = self.script.display().to_string();
+        let input = document::request(arguments)
+            .map_err(|error| ExecutorError::Protocol { what: what.clone(), message: error.to_string() })?;
+        let run = self.run(arguments, input)?;
+        let stderr = || run.stderr.at_end(GRACE);
+        match run.ending {
+            Ending::TimedOut => Err(ExecutorError::TimedOut { what, limit: arguments.timeout, stderr: stderr() }),
+            Ending::TooMuchOutput => Err(ExecutorError::OutputTooLarge { what, limit: self.interpreter.output_bytes }),
+            Ending::Exited(Ok(status)) if status.success() => document::outputs(&what, &run.stdout, stderr),
+            Ending::Exited(status) => {
+                let status = process::describe(status, self.interpreter.memory_bytes);
+                Err(ExecutorError::Failed { what, status, stderr: stderr() })
+            }
+        }
+    }
+}
+
+fn check(script: &Path) -> Result<(), ExecutorError> {
+    let unreadable = |message: String| ExecutorError::Spawn { program: script.to_path_buf(), message };
+    match std::fs::File::open(script).and_then(|file| file.metadata()) {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => Err(unreadable("it is not a file".to_string())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(ExecutorError::NotFound { path: script.to_path_buf() })
+        }
+        Err(error) => Err(unreadable(error.to_string())),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn limit_memory(process: Pid, limit: Option<u64>) {
+    use rustix::process::{Resource, Rlimit, prlimit};
+    if limit.is_some() {
+        // A process that is gone already needs no limit.
+        let _ = prlimit(Some(process), Resource::As, Rlimit { current: limit, maximum: limit });
+    }
+}
+
+/// Elsewhere only a process itself can set its limits.
+#[cfg(not(target_os = "linux"))]
+fn limit_memory(_: Pid, _: Option<u64>) {}

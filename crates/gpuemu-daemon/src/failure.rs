@@ -1,0 +1,61 @@
+//! Why a request was not done: a code, what is wrong, what to do.
+
+use gpuemu_common::config::ConfigError;
+use gpuemu_common::protocol::{ErrorCode, Response};
+
+use crate::executor::ExecutorError;
+use crate::store::StoreError;
+
+/// Why a request was not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// What kind of error.
+    pub code: ErrorCode,
+    /// What is wrong, with the value that was wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure without a hint.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None }
+    }
+
+    /// A request that asks for something impossible.
+    pub fn invalid(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::InvalidRequest, message)
+    }
+
+    /// Adds what to do.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl From<Failure> for Response {
+    fn from(failure: Failure) -> Response {
+        Response::Error { code: failure.code, message: failure.message, hint: failure.hint }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::new(ErrorCode::ConfigError, error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::new(ErrorCode::InternalError, error.to_string())
+    }
+}
+
+/// A script or module that cannot even be started is the project's configuration, not a verdict.
+impl From<ExecutorError> for Failure {
+    fn from(error: ExecutorError) -> Self {
+        Self::new(ErrorCode::ConfigError, error.to_string())
+    }
+}

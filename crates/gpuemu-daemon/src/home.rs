@@ -1,0 +1,113 @@
+//! gpuemu's folder: the store, the socket and the logs of one user, used by one process at a time.
+
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Why the folder cannot be used.
+#[derive(Debug, Error)]
+pub enum HomeError {
+    /// Neither `GPUEMU_HOME` nor `HOME` is set.
+    #[error("gpuemu has no folder: neither GPUEMU_HOME nor HOME is set")]
+    Unknown,
+    /// Another process has it.
+    #[error("{} is in use by {holder}", home.display())]
+    InUse {
+        /// The folder.
+        home: PathBuf,
+        /// Who has it: its kind and process id.
+        holder: String,
+    },
+    /// It cannot be made or opened.
+    #[error("{}: {source}", path.display())]
+    Unusable {
+        /// The folder or file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// The folder, held by this process for as long as this lives.
+#[derive(Debug)]
+pub struct Home {
+    path: PathBuf,
+    lock: File,
+}
+
+impl Home {
+    /// Makes the folder if need be and takes its lock. `holder` says who has it, for those who come second.
+    pub fn open(path: &Path, holder: &str) -> Result<Self, HomeError> {
+        for folder in [path.to_path_buf(), path.join("db"), path.join("logs")] {
+            make_private(&folder)?;
+        }
+        let file = path.join("daemon.lock");
+        let unusable = |source| HomeError::Unusable { path: file.clone(), source };
+        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&file);
+        let mut lock = options.map_err(unusable)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut holder = String::new();
+                // Who holds it is only for the message.
+                let _ = lock.read_to_string(&mut holder);
+                let holder = if holder.trim().is_empty() { "another process".to_string() } else { holder };
+                return Err(HomeError::InUse { home: path.to_path_buf(), holder: holder.trim().to_string() });
+            }
+            Err(TryLockError::Error(source)) => return Err(unusable(source)),
+        }
+        let text = format!("{holder} (process {})\n", std::process::id());
+        let written =
+            lock.set_len(0).and_then(|()| lock.seek(SeekFrom::Start(0))).and_then(|_| lock.write_all(text.as_bytes()));
+        written.map_err(unusable)?;
+        Ok(Self { path: path.to_path_buf(), lock })
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file of the store.
+    pub fn store(&self) -> PathBuf {
+        self.path.join("db").join("gpuemu.redb")
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // An empty file says that nobody has it; the lock itself ends with the file.
+        let _ = self.lock.set_len(0);
+    }
+}
+
+/// The file that the daemon logs to.
+pub fn log_file(home: &Path) -> PathBuf {
+    home.join("logs").join("daemon.log")
+}
+
+fn make_private(folder: &Path) -> Result<(), HomeError> {
+    let unusable = |source| HomeError::Unusable { path: folder.to_path_buf(), source };
+    std::fs::create_dir_all(folder).map_err(unusable)?;
+    std::fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(unusable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_is_told_who_was_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("home");
+        let first = Home::open(&path, "the daemon").unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        let second = Home::open(&path, "gpuemu test").unwrap_err().to_string();
+        assert!(second.contains("the daemon (process "), "{second}");
+        drop(first);
+        Home::open(&path, "gpuemu test").unwrap();
+    }
+}

@@ -1,0 +1,88 @@
+//! The daemon's life: it takes the folder, listens, and ends when told to or when nobody needs it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gpuemu_common::config::Environment;
+use thiserror::Error;
+
+use crate::home::HomeError;
+use crate::logging;
+use crate::server::Daemon;
+use crate::service::{Service, ServiceError, VERSION};
+use crate::transport::{Server, ServerError};
+
+/// Why the daemon does not run.
+#[derive(Debug, Error)]
+pub enum DaemonError {
+    /// The folder, the store or the settings.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    /// The socket.
+    #[error(transparent)]
+    Server(#[from] ServerError),
+    /// The system.
+    #[error("the daemon cannot start: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// Runs the daemon until it ends. `foreground` logs to stderr as well as to the file.
+pub fn run(environment: Environment, foreground: bool) -> Result<(), DaemonError> {
+    let unknown = || ServiceError::from(HomeError::Unknown);
+    let home = environment.home().ok_or_else(unknown)?;
+    let socket = environment.socket().ok_or_else(unknown)?;
+    let service = Service::open(&home, "the daemon", environment)?;
+    logging::start(&home, service.settings.log_level, foreground);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let ended = runtime.block_on(serve(service, &socket));
+    // A reference that hangs must not keep the daemon alive.
+    runtime.shutdown_timeout(Duration::from_secs(2));
+    ended
+}
+
+async fn serve(service: Arc<Service>, socket: &Path) -> Result<(), DaemonError> {
+    let server = Server::bind(socket, service.settings.message_bytes)?;
+    let idle_timeout = service.settings.idle_timeout;
+    tracing::info!("gpuemu {VERSION} listens on {}", socket.display());
+    let daemon = Daemon::new(service);
+    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::spawn(clean_daily(daemon.service().clone()));
+    tokio::select! {
+        () = server.serve(daemon.clone()) => {}
+        () = daemon.ended() => {
+            tracing::info!("asked to end");
+            // The answer to whoever asked is on its way.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        () = idle(daemon.clone(), idle_timeout) => tracing::info!("nobody asked for anything: ending"),
+        _ = tokio::signal::ctrl_c() => tracing::info!("interrupted"),
+        _ = terminated.recv() => tracing::info!("terminated"),
+    }
+    daemon.service().jobs().cancel_all();
+    Ok(())
+}
+
+/// Returns after a long enough time without work; never, if there is no such time.
+async fn idle(daemon: Arc<Daemon>, timeout: Option<Duration>) {
+    let Some(timeout) = timeout else { return std::future::pending().await };
+    loop {
+        let idle = daemon.idle();
+        if idle >= timeout {
+            return;
+        }
+        tokio::time::sleep((timeout - idle).max(Duration::from_millis(10))).await;
+    }
+}
+
+async fn clean_daily(service: Arc<Service>) {
+    loop {
+        let cleaning = service.clone();
+        match tokio::task::spawn_blocking(move || cleaning.clean()).await {
+            Ok(Ok(0)) | Err(_) => {}
+            Ok(Ok(removed)) => tracing::info!("{removed} old results were removed"),
+            Ok(Err(error)) => tracing::warn!("old results could not be removed: {error}"),
+        }
+        tokio::time::sleep(Duration::from_secs(24 * 3600)).await;
+    }
+}

@@ -1,0 +1,116 @@
+//! The daemon's answers: bytes in, bytes out, whatever the bytes are.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use gpuemu_common::protocol::{ErrorCode, Frame, Request, Response};
+use tokio::sync::Notify;
+
+use crate::service::{Answer, Service};
+use crate::transport::{Handler, Message};
+
+/// What the daemon does with requests.
+pub struct Daemon {
+    service: Arc<Service>,
+    /// Told when somebody wants the daemon to end.
+    shutdown: Notify,
+    started: Instant,
+    /// Milliseconds after the start at which the last request was answered.
+    last_request: AtomicU64,
+    answering: AtomicUsize,
+}
+
+impl Daemon {
+    /// A daemon over a service.
+    pub fn new(service: Arc<Service>) -> Arc<Self> {
+        Arc::new(Self {
+            service,
+            shutdown: Notify::new(),
+            started: Instant::now(),
+            last_request: AtomicU64::new(0),
+            answering: AtomicUsize::new(0),
+        })
+    }
+
+    /// Returns when somebody wants the daemon to end.
+    pub async fn ended(&self) {
+        self.shutdown.notified().await;
+    }
+
+    /// The service.
+    pub fn service(&self) -> &Arc<Service> {
+        &self.service
+    }
+
+    /// How long nothing was asked and nothing was done.
+    pub fn idle(&self) -> std::time::Duration {
+        if self.answering.load(Ordering::Relaxed) > 0 || self.service.jobs().running() > 0 {
+            self.touch();
+        }
+        let last = std::time::Duration::from_millis(self.last_request.load(Ordering::Relaxed));
+        self.started.elapsed().saturating_sub(last)
+    }
+
+    fn touch(&self) {
+        self.last_request.store(self.started.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    async fn respond(&self, message: Message) -> Answer {
+        let request = match parse(&message) {
+            Ok(request) => request,
+            Err(message) => return Response::error(ErrorCode::InvalidRequest, message).into(),
+        };
+        let service = self.service.clone();
+        match request {
+            // Answered here and now: a Ping never waits for a thread.
+            Request::Ping { .. } => service.answer(request, &[]),
+            Request::Shutdown => {
+                service.jobs().cancel_all();
+                self.shutdown.notify_one();
+                Response::Ok.into()
+            }
+            request => {
+                let payload_of = move || {
+                    // Parsed once before; a frame that was one still is.
+                    let payload = Frame::parse(message.payload()).map_or(&[][..], |frame| frame.payload);
+                    service.answer(request, payload)
+                };
+                let work = tokio::task::spawn_blocking(payload_of).await;
+                work.unwrap_or_else(|error| {
+                    Response::error(ErrorCode::InternalError, format!("a fault of gpuemu: {error}")).into()
+                })
+            }
+        }
+    }
+}
+
+fn parse(message: &Message) -> Result<Request, String> {
+    let frame = Frame::parse(message.payload()).map_err(|error| error.to_string())?;
+    serde_json::from_slice(frame.header).map_err(|error| format!("the request cannot be understood: {error}"))
+}
+
+/// An answer as bytes.
+fn encode(answer: &Answer) -> Vec<u8> {
+    let header = serde_json::to_vec(&answer.response).unwrap_or_else(|error| {
+        // Nothing in an answer is unwritable; if it were, the client should hear of it.
+        format!(r#"{{"type":"Error","code":"InternalError","message":"the answer cannot be written: {error}"}}"#)
+            .into_bytes()
+    });
+    if answer.payload.bytes().is_empty() { header } else { Frame::build(&header, answer.payload.bytes()) }
+}
+
+impl Handler for Daemon {
+    async fn answer(&self, request: Message) -> Vec<u8> {
+        self.answering.fetch_add(1, Ordering::Relaxed);
+        let answer = self.respond(request).await;
+        self.answering.fetch_sub(1, Ordering::Relaxed);
+        self.touch();
+        encode(&answer)
+    }
+
+    fn too_large(&self, length: u64, limit: u64) -> Vec<u8> {
+        let message = format!("the message has {length} bytes; at most {limit} are taken");
+        encode(&Response::error(ErrorCode::InvalidRequest, message).into())
+    }
+}

@@ -1,0 +1,292 @@
+//! Baselines: errors of a good state, and how today's compare over the same cases.
+
+use gpuemu_common::finding::Outcome;
+use gpuemu_common::protocol::{
+    BaselineReference, BaselineSummary, CompareBaseline, ErrorCode, FuzzConfig, ProjectReference, Response,
+    StoreBaseline,
+};
+use gpuemu_common::report::{ComparisonReport, ComparisonStatus, OpComparison};
+use gpuemu_engine::case::materialise;
+use gpuemu_engine::{CaseDescriptor, judge};
+
+use super::Service;
+use super::result::{Context, now, outcome_of, result_of};
+use crate::configured_op::{ConfiguredOp, StartedOp};
+use crate::failure::Failure;
+use crate::jobs::Job;
+use crate::project::Project;
+use crate::store::{BaselineCase, BaselineRecord};
+
+/// Cases of each op that a baseline keeps.
+const MOST_CASES: usize = 1000;
+
+/// The errors of one op in a baseline.
+struct Before {
+    op: String,
+    cases: Vec<BeforeCase>,
+}
+
+struct BeforeCase {
+    descriptor: serde_json::Value,
+    outcome: Outcome,
+    absolute: f64,
+    ulps: f64,
+}
+
+impl Service {
+    /// Keeps the last run of every op under a tag.
+    pub(super) fn store_baseline(&self, request: &StoreBaseline) -> Result<Response, Failure> {
+        if request.tag.trim().is_empty() {
+            return Err(Failure::invalid("the tag of a baseline is empty"));
+        }
+        let project = self.project(&request.project)?;
+        let time = now();
+        let mut records = Vec::new();
+        for op in &project.config.ops {
+            let Some(run) = self.store.last_run(&project.key, &op.name, None)? else { continue };
+            let results = self.store.run_results(&project.key, run, Some(&op.name))?;
+            let cases = results.iter().take(MOST_CASES).map(|result| BaselineCase {
+                descriptor: result.descriptor.clone(),
+                outcome: result.outcome,
+                max_abs: result.max_abs,
+                max_ulp: result.max_ulp,
+            });
+            records.push(BaselineRecord {
+                project: project.key.clone(),
+                tag: request.tag.clone(),
+                op: op.name.clone(),
+                time,
+                run,
+                base_seed: results.first().map_or(0, |result| result.base_seed),
+                cases: cases.collect(),
+            });
+        }
+        if records.is_empty() {
+            let failure =
+                Failure::new(ErrorCode::NotFound, "no result of this project is stored: there is nothing to keep");
+            return Err(failure.hint("run `gpuemu test` first"));
+        }
+        self.store.put_baseline(&records)?;
+        let cases = records.iter().map(|record| record.cases.len()).sum();
+        let summary = BaselineSummary { tag: request.tag.clone(), time, ops: records.len(), cases };
+        Ok(Response::Baselines { baselines: vec![summary] })
+    }
+
+    pub(super) fn list_baselines(&self, project: &ProjectReference) -> Result<Response, Failure> {
+        let project = self.project(project)?;
+        let tags = self.store.baseline_tags(&project.key)?;
+        let summary = |tag: crate::store::BaselineTag| BaselineSummary {
+            tag: tag.tag,
+            time: tag.time,
+            ops: tag.ops as usize,
+            cases: tag.cases as usize,
+        };
+        Ok(Response::Baselines { baselines: tags.into_iter().map(summary).collect() })
+    }
+
+    pub(super) fn delete_baseline(&self, request: &StoreBaseline) -> Result<Response, Failure> {
+        let project = self.project(&request.project)?;
+        match self.store.delete_baseline(&project.key, &request.tag)? {
+            0 => Err(self.no_baseline(&project, &request.tag)?),
+            _ => Ok(Response::Ok),
+        }
+    }
+
+    /// Runs the cases of a baseline again.
+    pub(super) fn compare_baseline(&self, request: &CompareBaseline, job: &Job) -> Result<Response, Failure> {
+        let project = self.project(&request.project)?;
+        let only = request.op_name.clone().map(|name| vec![name]);
+        let comparison = self.compare(&project, &request.baseline, only.as_deref(), true, job)?;
+        Ok(Response::Comparison { comparison: Box::new(comparison) })
+    }
+
+    /// Compares with a baseline, over its cases. `fails` says whether a regression fails a run.
+    pub(super) fn compare(
+        &self,
+        project: &Project,
+        baseline: &BaselineReference,
+        only: Option<&[String]>,
+        fails: bool,
+        job: &Job,
+    ) -> Result<ComparisonReport, Failure> {
+        let (name, mut before) = match baseline {
+            BaselineReference::Tag(tag) => (tag.clone(), self.stored(project, tag)?),
+            BaselineReference::Report { name, report } => (name.clone(), reported(report)),
+        };
+        before.retain(|one| only.is_none_or(|only| only.contains(&one.op)));
+        if before.iter().all(|one| one.cases.is_empty()) {
+            let message = format!("the baseline '{name}' has no case to compare");
+            return Err(Failure::new(ErrorCode::BaselineNotFound, message));
+        }
+        let threshold = project.config.policies.regression_threshold;
+        job.plan(before.iter().map(|one| one.cases.len() as u64).sum());
+        let mut ops = Vec::new();
+        for one in &before {
+            job.say(&one.op);
+            ops.push(self.compare_op(project, one, threshold, job));
+        }
+        let mut comparison = ComparisonReport { baseline: name, threshold, fails, ops };
+        comparison.fails = fails && comparison.regressed();
+        Ok(comparison)
+    }
+
+    fn stored(&self, project: &Project, tag: &str) -> Result<Vec<Before>, Failure> {
+        let records = self.store.baseline(&project.key, tag)?;
+        if records.is_empty() {
+            return Err(self.no_baseline(project, tag)?);
+        }
+        let case = |case: BaselineCase| BeforeCase {
+            descriptor: serde_json::from_str(&case.descriptor).unwrap_or_default(),
+            outcome: outcome_of(case.outcome),
+            absolute: case.max_abs,
+            ulps: case.max_ulp,
+        };
+        let before =
+            |record: BaselineRecord| Before { op: record.op, cases: record.cases.into_iter().map(case).collect() };
+        Ok(records.into_iter().map(before).collect())
+    }
+
+    fn no_baseline(&self, project: &Project, tag: &str) -> Result<Failure, Failure> {
+        let known: Vec<String> = self.store.baseline_tags(&project.key)?.into_iter().map(|known| known.tag).collect();
+        let failure = Failure::new(ErrorCode::BaselineNotFound, format!("there is no baseline '{tag}'"));
+        Ok(match known.as_slice() {
+            [] => failure.hint(format!("store one with `gpuemu baseline {tag}` after a good run")),
+            known => failure.hint(format!("stored are: {}", known.join(", "))),
+        })
+    }
+
+    fn compare_op(&self, project: &Project, before: &Before, threshold: f64, job: &Job) -> OpComparison {
+        let mut comparison = OpComparison {
+            op: before.op.clone(),
+            status: ComparisonStatus::NotComparable,
+            cases: 0,
+            newly_failing: 0,
+            before_abs: 0.0,
+            now_abs: 0.0,
+            before_ulp: 0.0,
+            now_ulp: 0.0,
+            worst: None,
+            message: None,
+        };
+        let defined = project.config.ops.iter().any(|op| op.name == before.op);
+        if !defined {
+            comparison.message = Some("the project no longer has this op".to_string());
+            return comparison;
+        }
+        let opened = ConfiguredOp::open(project, &before.op, &FuzzConfig::default(), &self.pool);
+        let mut started = match opened.and_then(ConfiguredOp::start) {
+            Ok(started) => started,
+            Err(failure) => {
+                comparison.message = Some(failure.message);
+                return comparison;
+            }
+        };
+        for case in &before.cases {
+            if job.is_cancelled() {
+                comparison.message = Some("cancelled".to_string());
+                return comparison;
+            }
+            let compared = compare_case(project, &mut started, case, &mut comparison);
+            job.advance(compared.is_err());
+            if let Err(message) = compared {
+                comparison.message = Some(message);
+                return comparison;
+            }
+        }
+        comparison.status = conclude(&comparison, threshold);
+        comparison
+    }
+}
+
+fn reported(report: &gpuemu_common::report::RunReport) -> Vec<Before> {
+    let case = |case: &gpuemu_common::report::CaseSummary| BeforeCase {
+        descriptor: case.case.clone(),
+        outcome: case.outcome,
+        absolute: case.max_abs_diff,
+        ulps: case.max_ulp_diff,
+    };
+    let ops = report.ops.iter();
+    ops.map(|op| Before { op: op.op.clone(), cases: op.case_results.iter().map(case).collect() }).collect()
+}
+
+fn compare_case(
+    project: &Project,
+    started: &mut StartedOp,
+    before: &BeforeCase,
+    comparison: &mut OpComparison,
+) -> Result<(), String> {
+    let StartedOp { op, runner } = started;
+    let descriptor: CaseDescriptor =
+        serde_json::from_value(before.descriptor.clone()).map_err(|error| format!("a case cannot be read: {error}"))?;
+    let case = materialise(op.subject.schema(), &descriptor).map_err(|error| error.to_string())?;
+    let verdict = judge(&op.subject, &case, runner);
+    if let Some(error) = runner.broken() {
+        return Err(error.to_string());
+    }
+    if verdict.outcome == Outcome::Error {
+        return Err(verdict.undetermined.unwrap_or_default());
+    }
+    comparison.cases += 1;
+    comparison.before_abs = comparison.before_abs.max(before.absolute);
+    comparison.before_ulp = comparison.before_ulp.max(before.ulps);
+    let newly_failing = before.outcome == Outcome::Passed && verdict.failed();
+    let largest = verdict.errors.absolute > comparison.now_abs;
+    comparison.newly_failing += u64::from(newly_failing);
+    if (newly_failing && comparison.newly_failing == 1) || (largest && comparison.newly_failing == 0) {
+        let settings = FuzzConfig::default();
+        let warn_threshold = project.config.policies.warn_threshold;
+        let context = Context { op: &op.name, run: None, settings: &settings, warn_threshold };
+        comparison.worst = Some(result_of(&op.subject, &case, &verdict, context));
+    }
+    comparison.now_abs = comparison.now_abs.max(verdict.errors.absolute);
+    comparison.now_ulp = comparison.now_ulp.max(verdict.errors.ulps);
+    Ok(())
+}
+
+/// An error has to grow past the threshold, and to more than one unit of the last place: a baseline of 0 is
+/// not left by a rounding.
+fn conclude(comparison: &OpComparison, threshold: f64) -> ComparisonStatus {
+    let grew = |before: f64, now: f64| now > before * (1.0 + threshold);
+    let shrank = |before: f64, now: f64| now < before / (1.0 + threshold);
+    let absolute = (comparison.before_abs, comparison.now_abs);
+    let ulps = (comparison.before_ulp, comparison.now_ulp);
+    let visible = comparison.now_ulp > 1.0;
+    if comparison.newly_failing > 0 || (visible && (grew(absolute.0, absolute.1) || grew(ulps.0, ulps.1))) {
+        ComparisonStatus::Regressed
+    } else if comparison.before_ulp > 1.0 && shrank(absolute.0, absolute.1) && shrank(ulps.0, ulps.1) {
+        ComparisonStatus::Improved
+    } else {
+        ComparisonStatus::Same
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(before: (f64, f64), now: (f64, f64), newly_failing: u64) -> ComparisonStatus {
+        let comparison = OpComparison {
+            op: "op".to_string(),
+            status: ComparisonStatus::Same,
+            cases: 1,
+            newly_failing,
+            before_abs: before.0,
+            now_abs: now.0,
+            before_ulp: before.1,
+            now_ulp: now.1,
+            worst: None,
+            message: None,
+        };
+        conclude(&comparison, 0.1)
+    }
+
+    #[test]
+    fn an_error_regresses_past_the_threshold_and_past_one_ulp() {
+        assert_eq!(status((1e-6, 4.0), (1.05e-6, 4.2), 0), ComparisonStatus::Same);
+        assert_eq!(status((1e-6, 4.0), (1.2e-6, 4.0), 0), ComparisonStatus::Regressed);
+        assert_eq!(status((0.0, 0.0), (1e-7, 0.9), 0), ComparisonStatus::Same);
+        assert_eq!(status((0.0, 0.0), (1e-6, 9.0), 0), ComparisonStatus::Regressed);
+        assert_eq!(status((1e-6, 4.0), (1e-7, 0.4), 0), ComparisonStatus::Improved);
+        assert_eq!(status((1e-6, 4.0), (1e-7, 0.4), 1), ComparisonStatus::Regressed);
+    }
+}

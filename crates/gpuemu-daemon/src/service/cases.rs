@@ -1,0 +1,64 @@
+//! Handing out generated cases.
+
+use gpuemu_common::protocol::{Encoding, GetTestBatch, GetTestCase, Payload, Response, TestCase};
+use gpuemu_common::rng::case_seed;
+use gpuemu_engine::case::materialise;
+
+use super::run::random_seed;
+use super::validate::named_inputs;
+use super::{Answer, Service, write_tensors};
+use crate::configured_op::ConfiguredOp;
+use crate::failure::Failure;
+use crate::python_runner::parameters_json;
+
+/// Cases that one answer carries at most.
+const MOST_CASES: u64 = 10_000;
+
+impl Service {
+    pub(super) fn test_case(&self, request: &GetTestCase) -> Result<Answer, Failure> {
+        let project = self.project(&request.project)?;
+        let op = ConfiguredOp::open(&project, &request.op_name, &request.config, &self.pool)?;
+        let mut payload = Payload::default();
+        let seed = request.seed.unwrap_or_else(random_seed);
+        let case = Box::new(generate(&op, seed, request.encoding, &mut payload)?);
+        Ok(Answer { response: Response::TestCase { case }, payload })
+    }
+
+    pub(super) fn test_batch(&self, request: &GetTestBatch) -> Result<Answer, Failure> {
+        let project = self.project(&request.project)?;
+        let op = ConfiguredOp::open(&project, &request.op_name, &request.config, &self.pool)?;
+        let seeds: Vec<u64> = match (request.count, request.seeds.as_slice()) {
+            (Some(count), []) if (1..=MOST_CASES).contains(&count) => {
+                let base = request.config.seed.unwrap_or_else(random_seed);
+                (0..count).map(|index| case_seed(base, index)).collect()
+            }
+            (Some(count), []) => {
+                return Err(Failure::invalid(format!("'count' is {count}; 1 to {MOST_CASES} are possible")));
+            }
+            (None, seeds @ [_, ..]) if seeds.len() as u64 <= MOST_CASES => seeds.to_vec(),
+            _ => return Err(Failure::invalid(format!("give either 'count' or 1 to {MOST_CASES} 'seeds'"))),
+        };
+        let mut payload = Payload::default();
+        let mut cases = Vec::with_capacity(seeds.len());
+        for seed in seeds {
+            cases.push(generate(&op, seed, request.encoding, &mut payload)?);
+        }
+        Ok(Answer { response: Response::TestBatch { cases }, payload })
+    }
+}
+
+fn generate(op: &ConfiguredOp, seed: u64, encoding: Encoding, payload: &mut Payload) -> Result<TestCase, Failure> {
+    let descriptor = op.subject.describe(&op.sampler, seed);
+    let schema = op.subject.schema();
+    let case = materialise(schema, &descriptor).map_err(|error| Failure::invalid(error.to_string()))?;
+    let mut kwargs = parameters_json(&descriptor.parameters);
+    kwargs.extend(op.extra().clone());
+    Ok(TestCase {
+        op_name: op.name.clone(),
+        seed,
+        dtype: descriptor.dtype,
+        inputs: write_tensors(&named_inputs(schema, &case), encoding, payload),
+        kwargs,
+        case: serde_json::to_value(&descriptor).unwrap_or_default(),
+    })
+}

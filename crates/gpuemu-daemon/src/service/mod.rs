@@ -1,0 +1,288 @@
+//! What requests do. The daemon answers them over its socket, the command line in its own process.
+
+mod baselines;
+mod campaign;
+mod cases;
+mod expected;
+mod records;
+mod replay;
+mod result;
+mod run;
+mod validate;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gpuemu_client::shared_memory;
+use gpuemu_common::Tensor;
+use gpuemu_common::config::{ConfigError, Daemon, Environment, Storage, load_daemon};
+use gpuemu_common::protocol::{
+    DaemonStatus, Encoding, ErrorCode, NamedTensorData, OpSummary, PROTOCOL_VERSION, Payload, ProjectOnly, Request,
+    Response, TensorData, TreeCounts,
+};
+use thiserror::Error;
+
+use crate::configured_op::ConfiguredOp;
+use crate::executor::Pool;
+use crate::failure::Failure;
+use crate::home::{Home, HomeError};
+use crate::jobs::{Job, Jobs};
+use crate::project::Project;
+use crate::store::{Store, StoreError};
+
+/// gpuemu's version.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Why there is no service.
+#[derive(Debug, Error)]
+pub enum ServiceError {
+    /// The folder cannot be used.
+    #[error(transparent)]
+    Home(#[from] HomeError),
+    /// The store cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The settings are wrong.
+    #[error("{0}")]
+    Config(Box<ConfigError>),
+}
+
+impl From<ConfigError> for ServiceError {
+    fn from(error: ConfigError) -> Self {
+        ServiceError::Config(Box::new(error))
+    }
+}
+
+/// Everything that answers requests. It holds gpuemu's folder for as long as it lives.
+pub struct Service {
+    store: Store,
+    pool: Pool,
+    jobs: Jobs,
+    environment: Environment,
+    storage: Storage,
+    /// The daemon's settings.
+    pub settings: Daemon,
+    started: Instant,
+    home: Home,
+}
+
+/// An answer, and the tensors behind it.
+#[derive(Debug)]
+pub struct Answer {
+    /// The answer.
+    pub response: Response,
+    /// Bytes that tensors of the answer point into.
+    pub payload: Payload,
+}
+
+impl From<Response> for Answer {
+    fn from(response: Response) -> Self {
+        Self { response, payload: Payload::default() }
+    }
+}
+
+impl Service {
+    /// Takes gpuemu's folder and opens the store in it. `holder` says who has it.
+    pub fn open(home: &Path, holder: &str, environment: Environment) -> Result<Arc<Self>, ServiceError> {
+        let (settings, storage) = load_daemon(&environment)?;
+        let home = Home::open(home, holder)?;
+        let store = Store::open(&home.store())?;
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers = if settings.workers == 0 { 2 * cores } else { settings.workers };
+        let service = Self {
+            store,
+            pool: Pool::new(workers),
+            jobs: Jobs::default(),
+            environment,
+            storage,
+            settings,
+            started: Instant::now(),
+            home,
+        };
+        Ok(Arc::new(service))
+    }
+
+    /// Removes what the retention settings no longer keep.
+    pub fn clean(&self) -> Result<usize, StoreError> {
+        let Some(days) = self.storage.keep_days else { return Ok(0) };
+        let oldest = result::now().saturating_sub(u64::from(days) * 24 * 3_600_000);
+        self.store.retain(None, oldest)
+    }
+
+    /// The jobs.
+    pub fn jobs(&self) -> &Jobs {
+        &self.jobs
+    }
+
+    /// Answers a request. A fault of gpuemu is an answer too.
+    pub fn answer(self: &Arc<Self>, request: Request, payload: &[u8]) -> Answer {
+        let answered = catch_unwind(AssertUnwindSafe(|| self.dispatch(request, payload, &Job::unwatched())));
+        settle(answered)
+    }
+
+    fn dispatch(self: &Arc<Self>, request: Request, payload: &[u8], job: &Job) -> Result<Answer, Failure> {
+        let response = match request {
+            Request::Ping { protocol_version } => self.ping(protocol_version)?,
+            Request::Shutdown => Response::Ok,
+            Request::Status => Response::Status { status: self.status()? },
+            Request::ListOps(ProjectOnly { project }) => self.list_ops(&self.project(&project)?)?,
+            Request::ValidateOp(request) => self.validate(&request, payload)?,
+            Request::FuzzOp(request) => self.fuzz(request, job)?,
+            Request::RunCi(request) => self.run(&request, job)?,
+            Request::Reproduce(request) => self.reproduce(&request)?,
+            Request::Inspect(request) => self.inspect(&request)?,
+            Request::Minimize(request) => self.minimize(&request, job)?,
+            Request::ReplayFailures(request) => self.replay_failures(&request, job)?,
+            Request::GetResult(request) => self.get_result(&request)?,
+            Request::ListResults(request) => self.list_results(&request)?,
+            Request::ListFailures(request) => self.list_failures(&request)?,
+            Request::StoreBaseline(request) => self.store_baseline(&request)?,
+            Request::ListBaselines(ProjectOnly { project }) => self.list_baselines(&project)?,
+            Request::DeleteBaseline(request) => self.delete_baseline(&request)?,
+            Request::CompareBaseline(request) => self.compare_baseline(&request, job)?,
+            Request::GetTestCase(request) => return self.test_case(&request),
+            Request::GetTestBatch(request) => return self.test_batch(&request),
+            Request::SubmitOutput(request) => self.submit_output(&request, payload)?,
+            Request::SubmitJob { job } => self.submit(*job)?,
+            Request::JobStatus(request) => {
+                let job = self.job(request.job)?;
+                Response::Job { job: job.status(Duration::from_millis(request.wait_ms)) }
+            }
+            Request::CancelJob(request) => {
+                let job = self.job(request.job)?;
+                job.cancel();
+                Response::Job { job: job.status(Duration::ZERO) }
+            }
+            Request::ListJobs => Response::Jobs { jobs: self.jobs.list() },
+        };
+        Ok(response.into())
+    }
+
+    fn ping(&self, theirs: Option<u32>) -> Result<Response, Failure> {
+        if let Some(theirs) = theirs.filter(|theirs| *theirs != PROTOCOL_VERSION) {
+            let message = format!(
+                "the client speaks version {theirs} of the protocol, gpuemu {VERSION} speaks {PROTOCOL_VERSION}"
+            );
+            let hint = "use the same version of gpuemu on both sides; `gpuemu daemon stop` ends the old daemon";
+            return Err(Failure::new(ErrorCode::VersionMismatch, message).hint(hint));
+        }
+        Ok(Response::Pong {
+            version: VERSION.to_string(),
+            protocol_version: PROTOCOL_VERSION,
+            uptime_seconds: self.started.elapsed().as_secs(),
+        })
+    }
+
+    fn status(&self) -> Result<DaemonStatus, Failure> {
+        let counts = self.store.counts()?;
+        Ok(DaemonStatus {
+            version: VERSION.to_string(),
+            pid: std::process::id(),
+            uptime_seconds: self.started.elapsed().as_secs(),
+            home: self.home.path().to_path_buf(),
+            running_jobs: self.jobs.running(),
+            stored: TreeCounts {
+                results: counts.results,
+                failures: counts.failures,
+                baselines: counts.baselines,
+                artifacts: counts.artifacts,
+                artifact_baselines: counts.artifact_baselines,
+            },
+            distrusted_scripts: self.pool.distrusted(),
+        })
+    }
+
+    fn project(&self, reference: &gpuemu_common::protocol::ProjectReference) -> Result<Project, Failure> {
+        Project::open(reference, &self.environment)
+    }
+
+    fn list_ops(&self, project: &Project) -> Result<Response, Failure> {
+        let mut ops = Vec::new();
+        for op in &project.config.ops {
+            let ready = ConfiguredOp::open(project, &op.name, &Default::default(), &self.pool)?;
+            let inside = |file: std::path::PathBuf| {
+                file.strip_prefix(&project.config.root).map(Path::to_path_buf).unwrap_or(file)
+            };
+            ops.push(OpSummary {
+                name: op.name.clone(),
+                line: op.line,
+                source: ready.source.clone(),
+                reference: ready.reference.clone(),
+                signature: ready.subject.schema().signature.clone(),
+                dtypes: op.dtypes.clone(),
+                files: ready.files().into_iter().map(inside).collect(),
+            });
+        }
+        Ok(Response::Ops { ops })
+    }
+
+    fn submit(self: &Arc<Self>, request: Request) -> Result<Response, Failure> {
+        let kind = match &request {
+            Request::FuzzOp(_) => "FuzzOp",
+            Request::RunCi(_) => "RunCi",
+            Request::Minimize(_) => "Minimize",
+            Request::ReplayFailures(_) => "ReplayFailures",
+            Request::CompareBaseline(_) => "CompareBaseline",
+            Request::Reproduce(_) => "Reproduce",
+            Request::Inspect(_) => "Inspect",
+            _ => {
+                let known = "FuzzOp, RunCi, Minimize, ReplayFailures, CompareBaseline, Reproduce and Inspect";
+                return Err(Failure::invalid(format!("only {known} can be jobs")));
+            }
+        };
+        let job = self.jobs.start(kind);
+        let (service, working) = (self.clone(), job.clone());
+        let work = move || {
+            let answered = catch_unwind(AssertUnwindSafe(|| service.dispatch(request, &[], &working)));
+            working.finish(settle(answered).response);
+        };
+        let spawned = std::thread::Builder::new().name(format!("gpuemu-job-{}", job.number())).spawn(work);
+        if let Err(error) = spawned {
+            job.finish(Response::error(ErrorCode::InternalError, format!("no thread for a job: {error}")));
+        }
+        Ok(Response::Job { job: job.status(Duration::ZERO) })
+    }
+
+    fn job(&self, number: u64) -> Result<Arc<Job>, Failure> {
+        self.jobs.get(number).ok_or_else(|| Failure::new(ErrorCode::NotFound, format!("there is no job {number}")))
+    }
+}
+
+/// An answer from what a request gave, a panic included.
+fn settle(answered: std::thread::Result<Result<Answer, Failure>>) -> Answer {
+    match answered {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(failure)) => Response::from(failure).into(),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().cloned();
+            let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
+            tracing::error!("a request panicked: {text}");
+            Response::error(ErrorCode::InternalError, format!("a fault of gpuemu: {text}")).into()
+        }
+    }
+}
+
+/// Tensors of a message.
+fn read_tensors(named: &NamedTensorData, payload: &[u8]) -> Result<Vec<(String, Tensor)>, Failure> {
+    let tensors = named.0.iter().map(|(name, data)| Ok((name.clone(), read_tensor(name, data, payload)?)));
+    tensors.collect()
+}
+
+fn read_tensor(name: &str, data: &TensorData, payload: &[u8]) -> Result<Tensor, Failure> {
+    data.tensor(payload, shared_memory::read).map_err(|error| Failure::invalid(format!("tensor '{name}': {error}")))
+}
+
+/// Tensors for an answer.
+fn write_tensors(tensors: &[(String, Tensor)], encoding: Encoding, payload: &mut Payload) -> NamedTensorData {
+    let write = |tensor: &Tensor, payload: &mut Payload| match encoding {
+        Encoding::Base64 => TensorData::base64(tensor),
+        Encoding::Binary => payload.push(tensor),
+    };
+    let mut named = NamedTensorData::default();
+    for (name, tensor) in tensors {
+        named.0.push((name.clone(), write(tensor, payload)));
+    }
+    named
+}

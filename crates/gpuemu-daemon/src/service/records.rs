@@ -1,0 +1,98 @@
+//! Stored results and failures.
+
+use gpuemu_common::DType;
+use gpuemu_common::finding::{ElementCounts, Outcome};
+use gpuemu_common::protocol::{ErrorCode, GetResult, ListResults, Response};
+use gpuemu_common::report::ValidationResult;
+use gpuemu_engine::CaseDescriptor;
+
+use super::Service;
+use super::result::{now, outcome_of, replay_line};
+use crate::failure::Failure;
+use crate::store::{FailureRecord, ResultQuery, ResultRecord};
+
+/// Results that are listed where no number is given.
+const DEFAULT_LIMIT: u64 = 100;
+
+/// Results that one answer carries at most.
+const MOST_RESULTS: u64 = 100_000;
+
+impl Service {
+    pub(super) fn list_results(&self, request: &ListResults) -> Result<Response, Failure> {
+        let project = self.project(&request.project)?;
+        let records = self.store.results(&project.key, &query(request)?)?;
+        Ok(Response::Results { results: records.iter().map(stored_result).collect() })
+    }
+
+    pub(super) fn list_failures(&self, request: &ListResults) -> Result<Response, Failure> {
+        let project = self.project(&request.project)?;
+        let records = self.store.failures(&project.key, &query(request)?)?;
+        Ok(Response::Results { results: records.iter().map(stored_failure).collect() })
+    }
+
+    pub(super) fn get_result(&self, request: &GetResult) -> Result<Response, Failure> {
+        let project = self.project(&request.project)?;
+        let query =
+            ResultQuery { op: request.op_name.clone(), seed: Some(request.seed), limit: 1, ..ResultQuery::default() };
+        if let Some(failure) = self.store.failures(&project.key, &query)?.first() {
+            return Ok(Response::ValidationResult { result: Box::new(stored_failure(failure)) });
+        }
+        match self.store.results(&project.key, &query)?.first() {
+            Some(record) => Ok(Response::ValidationResult { result: Box::new(stored_result(record)) }),
+            None => {
+                let message = format!("no stored result of this project has seed {}", request.seed);
+                Err(Failure::new(ErrorCode::NotFound, message))
+            }
+        }
+    }
+}
+
+fn query(request: &ListResults) -> Result<ResultQuery, Failure> {
+    let since = match request.since_hours {
+        None => None,
+        Some(hours) if hours >= 0.0 => Some(now().saturating_sub((hours * 3_600_000.0) as u64)),
+        Some(hours) => return Err(Failure::invalid(format!("'since_hours' is {hours}; it must be 0 or more"))),
+    };
+    let limit = request.limit.unwrap_or(DEFAULT_LIMIT).min(MOST_RESULTS) as usize;
+    Ok(ResultQuery { op: request.op_name.clone(), since, limit, ..ResultQuery::default() })
+}
+
+/// A failure as it was reported; what was kept of it if that cannot be read.
+pub(super) fn stored_failure(record: &FailureRecord) -> ValidationResult {
+    serde_json::from_str(&record.verdict).unwrap_or_else(|_| stored_result(&record.result))
+}
+
+/// A result from what is kept of each case.
+pub(super) fn stored_result(record: &ResultRecord) -> ValidationResult {
+    let outcome = outcome_of(record.outcome);
+    ValidationResult {
+        op: record.op.clone(),
+        outcome,
+        passed: outcome == Outcome::Passed,
+        seed: record.seed,
+        dtype: record.dtype.parse().unwrap_or(DType::F32),
+        sizes: record.sizes.clone(),
+        shapes: Vec::new(),
+        layout: record.layout.clone(),
+        values: record.strategy.clone(),
+        parameters: serde_json::from_str::<CaseDescriptor>(&record.descriptor)
+            .map_or(String::new(), |descriptor| descriptor.parameters.to_string()),
+        failures: Vec::new(),
+        message: None,
+        warnings: Vec::new(),
+        max_abs_diff: record.max_abs,
+        max_rel_diff: record.max_rel,
+        max_ulp_diff: record.max_ulp,
+        tolerance_share: record.largest_share,
+        tolerance: String::new(),
+        elements: ElementCounts::default(),
+        runner: record.runner.clone(),
+        not_checked: Vec::new(),
+        case: serde_json::from_str(&record.descriptor).unwrap_or_default(),
+        failing_case: None,
+        run: Some(record.run),
+        time: record.time,
+        minimized: false,
+        replay: replay_line(&record.op, record.seed, &Default::default()),
+    }
+}

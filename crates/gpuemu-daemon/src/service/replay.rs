@@ -1,0 +1,368 @@
+//! Running a case again: as it was, shrunk, or with everything shown.
+
+use gpuemu_common::Tensor;
+use gpuemu_common::finding::{Check, Outcome};
+use gpuemu_common::protocol::{
+    Encoding, ErrorCode, FuzzConfig, Inspection, InspectionStep, Minimize, Minimized, Neighbour, Payload,
+    ProjectReference, ReplayCase, ReplayFailures, Replayed, Response,
+};
+use gpuemu_common::report::ValidationResult;
+use gpuemu_engine::case::materialise;
+use gpuemu_engine::minimise::{Budget, MinimiseStrategy, minimise_case};
+use gpuemu_engine::oracle::judge::run_case;
+use gpuemu_engine::{Case, CaseDescriptor, Verdict, judge};
+
+use super::records::stored_failure;
+use super::result::{Context, record_of, result_of};
+use super::validate::{named_inputs, snapshot_of};
+use super::{Service, write_tensors};
+use crate::configured_op::{ConfiguredOp, StartedOp};
+use crate::failure::Failure;
+use crate::jobs::Job;
+use crate::project::Project;
+use crate::store::{FailureRecord, ResultQuery, Snapshot};
+
+/// Failures that are looked at for one seed, or replayed where no number is given.
+const FAILURES: usize = 1000;
+
+/// A case that was found, and the op that it is a case of.
+struct Found {
+    project: Project,
+    started: StartedOp,
+    case: Case,
+    settings: FuzzConfig,
+    notes: Vec<String>,
+}
+
+impl Found {
+    fn result(&self, case: &Case, verdict: &Verdict) -> ValidationResult {
+        let context = Context {
+            op: &self.started.op.name,
+            run: None,
+            settings: &self.settings,
+            warn_threshold: self.project.config.policies.warn_threshold,
+        };
+        let mut result = result_of(&self.started.op.subject, case, verdict, context);
+        result.warnings.extend(self.notes.iter().cloned());
+        result
+    }
+
+    fn judge(&mut self) -> Result<Verdict, Failure> {
+        let StartedOp { op, runner } = &mut self.started;
+        let verdict = judge(&op.subject, &self.case, runner);
+        match runner.broken() {
+            Some(error) => Err(error.clone().into()),
+            None => Ok(verdict),
+        }
+    }
+}
+
+impl Service {
+    /// Runs a case again.
+    pub(super) fn reproduce(&self, request: &ReplayCase) -> Result<Response, Failure> {
+        let mut found = self.find(&request.project, request.op_name.as_deref(), request.seed, &request.config)?;
+        let verdict = found.judge()?;
+        Ok(Response::ValidationResult { result: Box::new(found.result(&found.case, &verdict)) })
+    }
+
+    /// Runs a case again and returns every tensor of it.
+    pub(super) fn inspect(&self, request: &ReplayCase) -> Result<Response, Failure> {
+        let mut found = self.find(&request.project, request.op_name.as_deref(), request.seed, &request.config)?;
+        let verdict = found.judge()?;
+        let result = found.result(&found.case, &verdict);
+        let steps = steps(&verdict, &found.started.op);
+        let StartedOp { op, runner } = &mut found.started;
+        let specs: Vec<_> =
+            op.subject.schema().outputs.iter().filter(|spec| found.case.descriptor.has(spec)).cloned().collect();
+        let mut outputs: Vec<(String, Tensor)> = Vec::new();
+        // A kernel that fails to run has no outputs to show; the verdict says why.
+        for (spec, buffer) in specs.iter().zip(run_case(&op.subject, &found.case, runner).unwrap_or_default()) {
+            outputs.extend(buffer.to_tensor().ok().map(|tensor| (spec.name.clone(), tensor)));
+        }
+        let mut expected = Vec::new();
+        for (spec, expectation) in specs.iter().zip(op.subject.expect(&found.case).unwrap_or_default()) {
+            let shape = spec.shape(&found.case.descriptor.sizes).unwrap_or_default();
+            let tensor = Tensor::from_f64(gpuemu_common::DType::F64, shape, &expectation.values);
+            expected.extend(tensor.ok().map(|tensor| (spec.name.clone(), tensor)));
+        }
+        let inputs = named_inputs(op.subject.schema(), &found.case);
+        let mut none = Payload::default();
+        let mut write = |tensors: &[(String, Tensor)]| write_tensors(tensors, Encoding::Base64, &mut none);
+        let (inputs, outputs, expected) = (write(&inputs), write(&outputs), write(&expected));
+        Ok(Response::Inspection { inspection: Box::new(Inspection { result, steps, inputs, outputs, expected }) })
+    }
+
+    /// Shrinks a failing case and keeps the smallest one.
+    pub(super) fn minimize(&self, request: &Minimize, job: &Job) -> Result<Response, Failure> {
+        let strategy: MinimiseStrategy = match &request.strategy {
+            None => MinimiseStrategy::default(),
+            Some(name) => name.parse().map_err(Failure::invalid)?,
+        };
+        let mut budget = Budget::default();
+        if let Some(runs) = request.max_runs {
+            budget.runs = runs as usize;
+        }
+        let mut found = self.find(&request.project, request.op_name.as_deref(), request.seed, &request.config)?;
+        job.say(&found.started.op.name);
+        let verdict = found.judge()?;
+        let original = found.result(&found.case, &verdict);
+        let StartedOp { op, runner } = &mut found.started;
+        let smallest = minimise_case(&op.subject, found.case.clone(), runner, strategy, budget);
+        if let Some(error) = runner.broken() {
+            return Err(error.clone().into());
+        }
+        let Some(smallest) = smallest else {
+            let how = if original.passed { "passes" } else { "cannot be judged" };
+            let message = format!("the case with seed {} {how}: there is nothing to shrink", request.seed);
+            return Err(Failure::new(ErrorCode::NotFound, message).hint(
+                original
+                    .message
+                    .unwrap_or_else(|| "`gpuemu failures replay` says which stored failures still fail".to_string()),
+            ));
+        };
+        let mut minimized = found.result(&smallest.case, &smallest.verdict);
+        minimized.minimized = true;
+        let run = self.store.next_run();
+        minimized.run = Some(run);
+        let record = record_of(&minimized, &found.project.key, run, 0, 0);
+        // Simplified values have no seed: however large they are, they are kept.
+        let limit = if smallest.edited { u64::MAX } else { found.project.config.storage.snapshot_bytes };
+        let snapshot = snapshot_of(&found.started.op, &smallest.case, limit);
+        let verdict = serde_json::to_string(&minimized).unwrap_or_default();
+        self.store.append(&[], &[FailureRecord { result: record, verdict, snapshot }])?;
+        let inputs = named_inputs(found.started.op.subject.schema(), &smallest.case);
+        let minimized = Minimized {
+            original,
+            minimized,
+            neighbour: smallest.neighbour.map(|neighbour| Neighbour {
+                dimension: neighbour.dimension,
+                fails: neighbour.fails,
+                passes: neighbour.passes,
+            }),
+            runs: smallest.runs,
+            values_edited: smallest.edited,
+            inputs: write_tensors(&inputs, Encoding::Base64, &mut Payload::default()),
+        };
+        Ok(Response::Minimized { minimized: Box::new(minimized) })
+    }
+
+    /// Runs stored failures again, each case once, the newest first.
+    pub(super) fn replay_failures(&self, request: &ReplayFailures, job: &Job) -> Result<Response, Failure> {
+        let project = self.project(&request.project)?;
+        let limit = request.limit.map_or(FAILURES, |limit| limit as usize);
+        let query = ResultQuery { op: request.op_name.clone(), limit, ..ResultQuery::default() };
+        let mut distinct: Vec<FailureRecord> = Vec::new();
+        for record in self.store.failures(&project.key, &query)? {
+            let same = |known: &FailureRecord| {
+                known.result.op == record.result.op && known.result.descriptor == record.result.descriptor
+            };
+            if !distinct.iter().any(same) {
+                distinct.push(record);
+            }
+        }
+        job.plan(distinct.len() as u64);
+        let mut failures = Vec::new();
+        let mut started: Vec<(String, Result<StartedOp, Failure>)> = Vec::new();
+        for record in distinct {
+            if job.is_cancelled() {
+                break;
+            }
+            let name = record.result.op.clone();
+            job.say(&name);
+            if !started.iter().any(|(known, _)| *known == name) {
+                let opened = ConfiguredOp::open(&project, &name, &FuzzConfig::default(), &self.pool);
+                started.push((name.clone(), opened.and_then(ConfiguredOp::start)));
+            }
+            let Some((_, op)) = started.iter_mut().find(|(known, _)| *known == name) else { continue };
+            let replayed = replay_one(&project, op, &record);
+            job.advance(replayed.status == "FAILED");
+            failures.push(replayed);
+        }
+        Ok(Response::Replayed { failures })
+    }
+
+    /// The case that a seed stands for: of a stored failure, of a stored result, or drawn anew.
+    fn find(
+        &self,
+        reference: &ProjectReference,
+        op: Option<&str>,
+        seed: u64,
+        settings: &FuzzConfig,
+    ) -> Result<Found, Failure> {
+        let project = self.project(reference)?;
+        let query = ResultQuery {
+            op: op.map(ToString::to_string),
+            seed: Some(seed),
+            limit: FAILURES,
+            ..ResultQuery::default()
+        };
+        let failures = self.store.failures(&project.key, &query)?;
+        let stored = failures.iter().find(|record| !stored_failure(record).minimized).or(failures.first());
+        let (name, descriptor, snapshot) = match stored {
+            Some(record) => (record.result.op.clone(), Some(record.result.descriptor.clone()), record.snapshot.clone()),
+            None => match self.store.results(&project.key, &ResultQuery { limit: 1, ..query })?.first() {
+                Some(record) => (record.op.clone(), Some(record.descriptor.clone()), Snapshot::default()),
+                None => (self.named(&project, op, seed)?, None, Snapshot::default()),
+            },
+        };
+        let mut notes = Vec::new();
+        let ready = ConfiguredOp::open(&project, &name, settings, &self.pool)?;
+        let started = ready.start()?;
+        let case = match descriptor {
+            Some(text) => stored_case(&started, &text, &snapshot, &mut notes)?,
+            None => {
+                let subject = &started.op.subject;
+                let descriptor = subject.describe(&started.op.sampler, seed);
+                let case = materialise(subject.schema(), &descriptor);
+                case.map_err(|error| Failure::invalid(error.to_string()))?
+            }
+        };
+        Ok(Found { project, started, case, settings: settings.clone(), notes })
+    }
+
+    fn named(&self, project: &Project, op: Option<&str>, seed: u64) -> Result<String, Failure> {
+        match (op, project.config.ops.as_slice()) {
+            (Some(op), _) => Ok(op.to_string()),
+            (None, [only]) => Ok(only.name.clone()),
+            (None, _) => {
+                let message = format!("no stored result of this project has seed {seed}");
+                Err(Failure::new(ErrorCode::NotFound, message).hint("name the op with --op to draw its case anew"))
+            }
+        }
+    }
+}
+
+/// A stored case: its descriptor, and its inputs where they were kept.
+fn stored_case(
+    started: &StartedOp,
+    descriptor: &str,
+    snapshot: &Snapshot,
+    notes: &mut Vec<String>,
+) -> Result<Case, Failure> {
+    let damaged = |error: serde_json::Error| {
+        Failure::new(ErrorCode::InternalError, format!("the stored case cannot be read: {error}"))
+    };
+    let descriptor: CaseDescriptor = serde_json::from_str(descriptor).map_err(damaged)?;
+    let subject = &started.op.subject;
+    if descriptor.schema != subject.fingerprint() {
+        notes.push("the op's definition has changed since this case was stored".to_string());
+    }
+    if snapshot.is_empty() {
+        return materialise(subject.schema(), &descriptor).map_err(|error| Failure::invalid(error.to_string()));
+    }
+    let mut tensors = snapshot.tensors()?;
+    let mut inputs = Vec::new();
+    for spec in &subject.schema().inputs {
+        let place = tensors.iter().position(|(name, _)| *name == spec.name);
+        inputs.push(place.map(|place| tensors.swap_remove(place).1));
+    }
+    Ok(Case { descriptor, inputs })
+}
+
+fn replay_one(project: &Project, op: &mut Result<StartedOp, Failure>, record: &FailureRecord) -> Replayed {
+    let before = stored_failure(record);
+    let error = |failure: &Failure| Replayed {
+        status: "ERROR".to_string(),
+        result: ValidationResult { outcome: Outcome::Error, message: Some(failure.message.clone()), ..before.clone() },
+    };
+    let started = match op {
+        Ok(started) => started,
+        Err(failure) => return error(failure),
+    };
+    let mut notes = Vec::new();
+    let case = match stored_case(started, &record.result.descriptor, &record.snapshot, &mut notes) {
+        Ok(case) => case,
+        Err(failure) => return error(&failure),
+    };
+    let verdict = judge(&started.op.subject, &case, &mut started.runner);
+    if let Some(broken) = started.runner.broken() {
+        return error(&broken.clone().into());
+    }
+    let context = Context {
+        op: &started.op.name,
+        run: None,
+        settings: &FuzzConfig::default(),
+        warn_threshold: project.config.policies.warn_threshold,
+    };
+    let mut result = result_of(&started.op.subject, &case, &verdict, context);
+    result.warnings.extend(notes);
+    (result.replay, result.minimized) = (before.replay.clone(), before.minimized);
+    let status = match verdict.outcome {
+        Outcome::Passed => "FIXED",
+        Outcome::Failed => "FAILED",
+        Outcome::Undetermined | Outcome::Error => "ERROR",
+    };
+    Replayed { status: status.to_string(), result }
+}
+
+/// The checks in the order in which they are made.
+const ORDER: [Check; 14] = [
+    Check::Runner,
+    Check::Shape,
+    Check::Dtype,
+    Check::OutOfBounds,
+    Check::InputModified,
+    Check::NotWritten,
+    Check::Value,
+    Check::UnexpectedNan,
+    Check::MissingNan,
+    Check::UnexpectedInfinity,
+    Check::MissingInfinity,
+    Check::Nondeterministic,
+    Check::Invariant,
+    Check::Metamorphic,
+];
+
+/// What each check said.
+fn steps(verdict: &Verdict, op: &ConfiguredOp) -> Vec<InspectionStep> {
+    let first_failed = ORDER.iter().position(|check| verdict.findings.iter().any(|finding| finding.check == *check));
+    let mut steps = Vec::new();
+    for (place, check) in ORDER.iter().enumerate() {
+        let finding = verdict.findings.iter().find(|finding| finding.check == *check);
+        let (status, detail) = if let Some(finding) = finding {
+            ("failed", finding.explanation.clone())
+        } else if let Some(why) = not_made(*check, verdict, op) {
+            ("not checked", why)
+        } else if verdict.outcome == Outcome::Error || verdict.outcome == Outcome::Undetermined {
+            ("not reached", verdict.undetermined.clone().unwrap_or_default())
+        } else if first_failed.is_some_and(|failed| failed < place && failed <= 2) {
+            ("not reached", "there was no output to look at".to_string())
+        } else {
+            ("passed", passed_words(*check, verdict))
+        };
+        steps.push(InspectionStep { check: check.to_string(), status: status.to_string(), detail });
+    }
+    steps
+}
+
+fn not_made(check: Check, verdict: &Verdict, op: &ConfiguredOp) -> Option<String> {
+    let unseen =
+        |what: &str| verdict.not_checked.contains(&what).then(|| "the runner keeps its own memory".to_string());
+    match check {
+        Check::OutOfBounds => unseen("stores out of bounds"),
+        Check::InputModified => unseen("modified inputs"),
+        Check::NotWritten => unseen("unwritten outputs"),
+        Check::Nondeterministic => unseen("determinism").map(|_| "there was one run".to_string()),
+        Check::Invariant if op.subject.invariants.is_empty() => Some("none are configured".to_string()),
+        Check::Metamorphic if op.subject.schema().properties.is_empty() => {
+            Some("the op declares no properties".to_string())
+        }
+        Check::UnexpectedNan if op.subject.forgiven.nan => Some("check_nan is off".to_string()),
+        Check::UnexpectedInfinity if op.subject.forgiven.infinity => Some("check_inf is off".to_string()),
+        _ => None,
+    }
+}
+
+fn passed_words(check: Check, verdict: &Verdict) -> String {
+    match check {
+        Check::Value => format!(
+            "{} elements within {}; largest error {:e} ({:.2} of what is allowed)",
+            verdict.elements.compared,
+            verdict.tolerance.describe(),
+            verdict.errors.absolute,
+            verdict.errors.share
+        ),
+        Check::Nondeterministic => "two runs gave the same bits".to_string(),
+        _ => String::new(),
+    }
+}

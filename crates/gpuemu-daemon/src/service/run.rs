@@ -1,0 +1,224 @@
+//! A run over the ops of a project.
+
+use std::collections::VecDeque;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use gpuemu_common::config::Seed;
+use gpuemu_common::protocol::{ErrorCode, FuzzConfig, FuzzOp, Mode, Response, RunCi};
+use gpuemu_common::report::{Conclusion, OpReport, OpStatus, REPORT_VERSION, RunReport};
+
+use super::campaign::{Plan, broken, run_op};
+use super::result::now;
+use super::{Service, VERSION, expected};
+use crate::configured_op::ConfiguredOp;
+use crate::failure::Failure;
+use crate::jobs::Job;
+use crate::project::Project;
+use crate::store::StoredOutcome;
+
+/// Cases of each op where fuzzing is asked for without a number.
+const FUZZ_ITERATIONS: u64 = 100;
+
+/// A seed that nobody chose.
+pub(super) fn random_seed() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+impl Service {
+    /// Tries many cases of one op.
+    pub(super) fn fuzz(&self, request: FuzzOp, job: &Job) -> Result<Response, Failure> {
+        let run = RunCi {
+            project: request.project,
+            ops: vec![request.op_name],
+            mode: Mode::Fuzz,
+            config: request.config,
+            parallel: None,
+            fail_fast: request.fail_fast,
+            baseline: None,
+            fail_on_regression: false,
+        };
+        self.run(&run, job)
+    }
+
+    /// Tries cases of many ops.
+    pub(super) fn run(&self, request: &RunCi, job: &Job) -> Result<Response, Failure> {
+        let (time, started) = (now(), Instant::now());
+        let project = self.project(&request.project)?;
+        let plan = self.plan(&project, request)?;
+        let mut warnings = Vec::new();
+        let chosen = choose(&project, request)?;
+        // Wrong names and settings are found before the first op is run.
+        let mut ready = VecDeque::new();
+        let mut reports: Vec<(usize, OpReport)> = Vec::new();
+        for (place, name) in chosen.iter().enumerate() {
+            match ConfiguredOp::open(&project, name, &plan.settings, &self.pool) {
+                Ok(op) if op.is_runnable() => ready.push_back((place, op)),
+                Ok(op) if request.ops.is_empty() => {
+                    let why = if op.source.starts_with("kernel ") { "runs in the PTX machine" } else { "is submitted" };
+                    warnings.push(format!("op '{name}' is left out: it {why}, no module or script runs it"));
+                }
+                Ok(op) => {
+                    let failure = op.start().err().unwrap_or_else(|| Failure::invalid("the op cannot be run"));
+                    reports.push((place, broken(name, failure)));
+                }
+                Err(failure) if failure.code == ErrorCode::ConfigError => reports.push((place, broken(name, failure))),
+                Err(failure) => return Err(failure),
+            }
+        }
+        job.plan(if plan.until_deadline { 0 } else { plan.iterations.saturating_mul(ready.len() as u64) });
+        reports.extend(self.run_all(&project, ready, &plan, request, job));
+        reports.sort_by_key(|(place, _)| *place);
+        let mut ops: Vec<OpReport> = reports.into_iter().map(|(_, report)| report).collect();
+        for report in ops.iter_mut().filter(|report| report.status == OpStatus::Failed) {
+            report.regressed = self.passed_before(&project, &report.op, plan.run)?;
+        }
+        warnings.extend(expected::apply(&project.config, &mut ops));
+        let comparison = match &request.baseline {
+            Some(baseline) if !job.is_cancelled() => {
+                let fails = request.fail_on_regression;
+                let only = (!request.ops.is_empty()).then_some(request.ops.as_slice());
+                Some(self.compare(&project, baseline, only, fails, job)?)
+            }
+            _ => None,
+        };
+        let mut report = RunReport {
+            version: REPORT_VERSION,
+            gpuemu: VERSION.to_string(),
+            project: project.config.project.name.clone(),
+            config: project.config.file.display().to_string(),
+            run: plan.run,
+            time,
+            seconds: started.elapsed().as_secs_f64(),
+            mode: mode_name(request.mode).to_string(),
+            seed: plan.base_seed,
+            settings: plan.settings.clone(),
+            passed: false,
+            ops,
+            comparison,
+            warnings,
+        };
+        report.passed = report.conclusion() == Conclusion::Passed;
+        Ok(Response::Report { report: Box::new(report) })
+    }
+
+    fn plan(&self, project: &Project, request: &RunCi) -> Result<Plan, Failure> {
+        let (config, ci) = (&request.config, &project.config.ci);
+        let seconds = config.seconds;
+        if let Some(seconds) = seconds.filter(|seconds| !(*seconds > 0.0 && *seconds < 1e9)) {
+            return Err(Failure::invalid(format!("'seconds' is {seconds}; it must be above 0")));
+        }
+        if config.iterations == Some(0) {
+            return Err(Failure::invalid("'iterations' is 0: no case would be run"));
+        }
+        let standard = match request.mode {
+            Mode::Quick => ci.quick_iterations,
+            Mode::Thorough => ci.iterations,
+            Mode::Fuzz => FUZZ_ITERATIONS,
+        };
+        let until_deadline = seconds.is_some() && config.iterations.is_none();
+        let limit = match (seconds, request.mode) {
+            (Some(seconds), _) => Some(Duration::from_secs_f64(seconds)),
+            (None, Mode::Thorough) => Some(ci.thorough_timeout),
+            (None, _) => None,
+        };
+        Ok(Plan {
+            run: self.store.next_run(),
+            base_seed: config.seed.unwrap_or(match project.config.validation.seed {
+                Seed::Fixed(seed) => seed,
+                Seed::Random => random_seed(),
+            }),
+            iterations: if until_deadline { u64::MAX } else { config.iterations.unwrap_or(standard) },
+            deadline: limit.map(|limit| Instant::now() + limit),
+            until_deadline,
+            fail_fast: request.fail_fast,
+            settings: FuzzConfig { quick: config.quick || request.mode == Mode::Quick, ..drawn_from(config) },
+        })
+    }
+
+    fn run_all(
+        &self,
+        project: &Project,
+        ready: VecDeque<(usize, ConfiguredOp)>,
+        plan: &Plan,
+        request: &RunCi,
+        job: &Job,
+    ) -> Vec<(usize, OpReport)> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let parallel = match request.parallel.unwrap_or(project.config.ci.parallel) {
+            0 => cores,
+            some => some,
+        };
+        let threads = parallel.clamp(1, ready.len().max(1));
+        let shares_time = plan.until_deadline && plan.deadline.is_some();
+        let count = ready.len().div_ceil(threads).max(1);
+        let (queue, reports) = (Mutex::new(ready), Mutex::new(Vec::new()));
+        let total = plan.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let work = || {
+            while let Some((place, op)) = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front() {
+                job.say(&op.name);
+                let mut plan = plan.clone();
+                if let Some(total) = total.filter(|_| shares_time) {
+                    // Each op has its part of the time; none starves the others.
+                    plan.deadline = Some(Instant::now() + total / count as u32);
+                }
+                let report = run_op(self, project, op, &plan, job);
+                let failed = report.status == OpStatus::Failed;
+                reports.lock().unwrap_or_else(PoisonError::into_inner).push((place, report));
+                if failed && plan.fail_fast {
+                    queue.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..threads {
+                scope.spawn(work);
+            }
+            work();
+        });
+        reports.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether an op passed in the last stored run before this one.
+    fn passed_before(&self, project: &Project, op: &str, run: u64) -> Result<bool, Failure> {
+        let Some(before) = self.store.last_run(&project.key, op, Some(run))? else { return Ok(false) };
+        let results = self.store.run_results(&project.key, before, Some(op))?;
+        let failed = results.iter().any(|result| result.outcome != StoredOutcome::Passed);
+        Ok(!failed && !results.is_empty())
+    }
+}
+
+fn mode_name(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Quick => "quick",
+        Mode::Thorough => "thorough",
+        Mode::Fuzz => "fuzz",
+    }
+}
+
+/// The part of the settings that decides which case a seed gives.
+fn drawn_from(config: &FuzzConfig) -> FuzzConfig {
+    FuzzConfig { iterations: None, seconds: None, seed: None, ..config.clone() }
+}
+
+/// The names of the ops that a run is about.
+fn choose(project: &Project, request: &RunCi) -> Result<Vec<String>, Failure> {
+    if !request.ops.is_empty() {
+        let mut names: Vec<String> = Vec::new();
+        for name in &request.ops {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        return Ok(names);
+    }
+    let names: Vec<String> = project.config.ops.iter().map(|op| op.name.clone()).collect();
+    if names.is_empty() {
+        let message = format!("{} defines no op", project.config.file.display());
+        let hint = "add an [[ops]] entry, or run `gpuemu init --with-examples` in an empty folder to see one";
+        return Err(Failure::new(ErrorCode::ConfigError, message).hint(hint));
+    }
+    Ok(names)
+}

@@ -1,0 +1,157 @@
+//! Asking for results and failures: runs are sought by key, and only what is asked for is copied.
+
+use redb::ReadTransaction;
+
+use super::error::Problem;
+use super::key::{KeyRange, PROJECT_BYTES, after_prefix, key_number, op_prefix, project_prefix, run_prefix};
+use super::record::{ArchivedResultRecord, FailureRecord, ResultRecord, StoredOutcome, copy_of, decode, view};
+use super::run_clock::{META, RunClock};
+use super::tree::{ReadTree, Tree, entries, first_key, last_key};
+use super::{Store, StoreError};
+
+/// Which results, or failures, are asked for: those that meet all of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultQuery {
+    /// Of one op.
+    pub op: Option<String>,
+    /// Of this time or later, in milliseconds since 1970.
+    pub since: Option<u64>,
+    /// That ended so.
+    pub outcome: Option<StoredOutcome>,
+    /// Of one seed of a case.
+    pub seed: Option<u64>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl Default for ResultQuery {
+    /// Everything.
+    fn default() -> Self {
+        Self { op: None, since: None, outcome: None, seed: None, limit: usize::MAX }
+    }
+}
+
+impl ResultQuery {
+    fn wants(&self, record: &ArchivedResultRecord) -> bool {
+        self.op.as_ref().is_none_or(|op| record.op == *op)
+            && self.since.is_none_or(|since| record.time >= since)
+            && self.outcome.is_none_or(|outcome| record.outcome == outcome)
+            && self.seed.is_none_or(|seed| record.seed == seed)
+    }
+}
+
+impl Store {
+    /// A project's results: the newest run first, and its last op and case first.
+    pub fn results(&self, project: &str, query: &ResultQuery) -> Result<Vec<ResultRecord>, StoreError> {
+        self.newest(Tree::Results, project, query, |value| {
+            let record = view::<ResultRecord>(value)?;
+            query.wants(record).then(|| copy_of::<ResultRecord>(record)).transpose()
+        })
+    }
+
+    /// A project's failures: the newest run first, and its last op and case first.
+    pub fn failures(&self, project: &str, query: &ResultQuery) -> Result<Vec<FailureRecord>, StoreError> {
+        self.newest(Tree::Failures, project, query, |value| {
+            let record = view::<FailureRecord>(value)?;
+            query.wants(&record.result).then(|| copy_of::<FailureRecord>(record)).transpose()
+        })
+    }
+
+    /// The newest run (below `before`, if given) that has results of an op.
+    pub fn last_run(&self, project: &str, op: &str, before: Option<u64>) -> Result<Option<u64>, StoreError> {
+        self.file.read(|transaction| {
+            let table = Tree::Results.read(transaction)?;
+            let mut runs = Runs::of(project, 0, before);
+            while let Some(run) = runs.next_older(&table)? {
+                if first_key(&table, &KeyRange::of_prefix(&op_prefix(&runs.project, run, op)))?.is_some() {
+                    return Ok(Some(run));
+                }
+            }
+            Ok(None)
+        })
+    }
+
+    /// The results of a run, of one op if named, in the order of their cases.
+    pub fn run_results(&self, project: &str, run: u64, op: Option<&str>) -> Result<Vec<ResultRecord>, StoreError> {
+        let project = project_prefix(project);
+        let prefix = match op {
+            Some(op) => op_prefix(&project, run, op),
+            None => run_prefix(&project, run),
+        };
+        let mut found: Vec<ResultRecord> = self.file.read(|transaction| {
+            let table = Tree::Results.read(transaction)?;
+            let range = entries(&table, &KeyRange::of_prefix(&prefix))?;
+            range.map(|entry| Ok(decode::<ResultRecord>(entry?.1.value())?)).collect()
+        })?;
+        found.sort_by_key(|record| record.index);
+        Ok(found)
+    }
+
+    fn newest<T>(
+        &self,
+        tree: Tree,
+        project: &str,
+        query: &ResultQuery,
+        read: impl Fn(&[u8]) -> Result<Option<T>, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.file.read(|transaction| {
+            let table = tree.read(transaction)?;
+            let mut runs = Runs::of(project, oldest_run(transaction, query)?, None);
+            let mut found = Vec::new();
+            let mut collect = |range: &KeyRange| {
+                for entry in entries(&table, range)?.rev() {
+                    if found.len() >= query.limit {
+                        return Ok(false);
+                    }
+                    found.extend(read(entry?.1.value())?);
+                }
+                Ok::<bool, Problem>(true)
+            };
+            match &query.op {
+                None => {
+                    collect(&runs.range)?;
+                }
+                Some(op) => {
+                    while let Some(run) = runs.next_older(&table)? {
+                        if !collect(&KeyRange::of_prefix(&op_prefix(&runs.project, run, op)))? {
+                            break;
+                        }
+                    }
+                }
+            }
+            Ok(found)
+        })
+    }
+}
+
+/// The first run that a query may reach.
+fn oldest_run(transaction: &ReadTransaction, query: &ResultQuery) -> Result<u64, Problem> {
+    match query.since {
+        Some(since) => Ok(RunClock::load(&transaction.open_table(META)?)?.first_run_since(since)),
+        None => Ok(0),
+    }
+}
+
+/// A project's runs, from the newest to the oldest; each is found by one seek.
+struct Runs {
+    project: Vec<u8>,
+    range: KeyRange,
+}
+
+impl Runs {
+    fn of(project: &str, oldest: u64, before: Option<u64>) -> Self {
+        let project = project_prefix(project);
+        let end = match before {
+            Some(before) => Some(run_prefix(&project, before)),
+            None => after_prefix(&project),
+        };
+        Self { range: KeyRange { start: run_prefix(&project, oldest), end }, project }
+    }
+
+    fn next_older(&mut self, table: &ReadTree) -> Result<Option<u64>, Problem> {
+        let Some(key) = last_key(table, &self.range)? else { return Ok(None) };
+        let run = key_number(&key, PROJECT_BYTES)?;
+        self.range.end = Some(run_prefix(&self.project, run));
+        Ok(Some(run))
+    }
+}

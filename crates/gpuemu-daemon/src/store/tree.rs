@@ -1,0 +1,62 @@
+//! The trees of the store, and how they are walked.
+
+use redb::{Range, ReadOnlyTable, ReadTransaction, Table, TableDefinition, WriteTransaction};
+
+use super::error::Problem;
+use super::key::KeyRange;
+
+type Bytes = &'static [u8];
+
+/// A tree to read.
+pub(super) type ReadTree = ReadOnlyTable<Bytes, Bytes>;
+
+/// What a record belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Tree {
+    Results,
+    Failures,
+    Baselines,
+    Artifacts,
+    ArtifactBaselines,
+}
+
+impl Tree {
+    pub(super) const ALL: [Tree; 5] =
+        [Tree::Results, Tree::Failures, Tree::Baselines, Tree::Artifacts, Tree::ArtifactBaselines];
+
+    /// Its name in the database.
+    pub(super) const fn definition(self) -> TableDefinition<'static, Bytes, Bytes> {
+        TableDefinition::new(match self {
+            Tree::Results => "results",
+            Tree::Failures => "failures",
+            Tree::Baselines => "baselines",
+            Tree::Artifacts => "artifacts",
+            Tree::ArtifactBaselines => "artifact_baselines",
+        })
+    }
+
+    /// The tree, to read.
+    pub(super) fn read(self, transaction: &ReadTransaction) -> Result<ReadTree, Problem> {
+        Ok(transaction.open_table(self.definition())?)
+    }
+
+    /// The tree, to write; made if it is not there.
+    pub(super) fn write(self, transaction: &WriteTransaction) -> Result<Table<'_, Bytes, Bytes>, Problem> {
+        Ok(transaction.open_table(self.definition())?)
+    }
+}
+
+/// What lies in a range.
+pub(super) fn entries(tree: &ReadTree, range: &KeyRange) -> Result<Range<'static, Bytes, Bytes>, Problem> {
+    Ok(tree.range::<&[u8]>(range.bounds())?)
+}
+
+/// The first key of a range.
+pub(super) fn first_key(tree: &ReadTree, range: &KeyRange) -> Result<Option<Vec<u8>>, Problem> {
+    Ok(entries(tree, range)?.next().transpose()?.map(|(key, _)| key.value().to_vec()))
+}
+
+/// The last key of a range.
+pub(super) fn last_key(tree: &ReadTree, range: &KeyRange) -> Result<Option<Vec<u8>>, Problem> {
+    Ok(entries(tree, range)?.next_back().transpose()?.map(|(key, _)| key.value().to_vec()))
+}

@@ -1,0 +1,164 @@
+//! Which ops changed since a git revision: their sources, what these import, their references, their
+//! part of the configuration. Where it cannot be told, an op counts as changed.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use gpuemu_client::client::unexpected;
+use gpuemu_common::protocol::{OpSummary, ProjectOnly, Request, Response};
+
+use crate::expected_error::ExpectedError;
+use crate::session::Session;
+
+/// The ops, among those asked for if any are, that changed since a revision.
+pub fn ops(session: &mut Session, revision: &str, asked: &[String]) -> Result<Vec<String>, ExpectedError> {
+    let root = std::fs::canonicalize(&session.config.root)?;
+    let files = changed_files(&root, revision)?;
+    let project = session.project();
+    let summaries = match session.call(&Request::ListOps(ProjectOnly { project }))? {
+        Response::Ops { ops } => ops,
+        other => return Err(unexpected(&other).into()),
+    };
+    let config = std::fs::canonicalize(&session.config.file)?;
+    let config_name = config.strip_prefix(&root).unwrap_or(&config).to_path_buf();
+    let before = if files.contains(&config_name) { Some(config_at(&root, revision, &config_name)) } else { None };
+    let now = std::fs::read_to_string(&config)?;
+    let own: BTreeSet<PathBuf> = summaries.iter().flat_map(|op| op.files.iter().cloned()).collect();
+    let shared = files.iter().any(|file| is_source(file) && !own.contains(file) && !imported_by_one(&root, &own, file));
+    let mut chosen = Vec::new();
+    for op in &summaries {
+        let sources = closure(&root, &op.files);
+        let touched = op.files.is_empty() || files.iter().any(|file| sources.contains(file));
+        let reconfigured = before.as_ref().is_some_and(|before| differs(before.as_deref(), &now, op));
+        if (asked.is_empty() || asked.contains(&op.name)) && (touched || reconfigured || shared) {
+            chosen.push(op.name.clone());
+        }
+    }
+    Ok(chosen)
+}
+
+/// Whether a changed file is something that an op could be made of.
+fn is_source(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| ["py", "cu", "cuh", "ptx", "h"].iter().any(|known| extension == *known))
+}
+
+/// Whether the imports of some op's files lead to a file, so that it concerns only those ops.
+fn imported_by_one(root: &Path, own: &BTreeSet<PathBuf>, file: &Path) -> bool {
+    own.iter().any(|source| closure(root, std::slice::from_ref(source)).contains(file))
+}
+
+fn git(root: &Path, arguments: &[&str]) -> Result<String, ExpectedError> {
+    let output = Command::new("git").arg("-C").arg(root).args(arguments).output();
+    let output =
+        output.map_err(|error| ExpectedError::new(format!("git cannot be started: {error}"), "--changed needs git"))?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr).trim().to_string();
+        let hint = "--changed takes a revision of the git repository that the project is in";
+        return Err(ExpectedError::new(format!("git {}: {words}", arguments.join(" ")), hint));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Files under the project's folder that differ from the revision, new ones included, relative to it.
+fn changed_files(root: &Path, revision: &str) -> Result<BTreeSet<PathBuf>, ExpectedError> {
+    let different = git(root, &["diff", "--name-only", "-z", "--relative", revision, "--"])?;
+    let new = git(root, &["ls-files", "--others", "--exclude-standard", "-z"])?;
+    Ok(different.split('\0').chain(new.split('\0')).filter(|name| !name.is_empty()).map(PathBuf::from).collect())
+}
+
+fn config_at(root: &Path, revision: &str, name: &Path) -> Option<String> {
+    git(root, &["show", &format!("{revision}:./{}", name.display())]).ok()
+}
+
+/// Whether an op's entry, or anything that holds for all ops, reads differently.
+fn differs(before: Option<&str>, now: &str, op: &OpSummary) -> bool {
+    let parse = |text: &str| text.parse::<toml::Table>().ok();
+    let (Some(before), Some(now)) = (before.and_then(parse), parse(now)) else { return true };
+    let entry = |table: &toml::Table| {
+        let ops = table.get("ops")?.as_array()?;
+        ops.iter().find(|entry| entry.get("name").and_then(toml::Value::as_str) == Some(&op.name)).cloned()
+    };
+    let general = |table: &toml::Table| {
+        let mut rest = table.clone();
+        rest.remove("ops");
+        rest
+    };
+    entry(&before) != entry(&now) || general(&before) != general(&now)
+}
+
+/// Files, and the files of the project that they import, as far as import statements tell.
+fn closure(root: &Path, files: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let mut found: BTreeSet<PathBuf> = BTreeSet::new();
+    let mut open: Vec<PathBuf> = files.to_vec();
+    while let Some(file) = open.pop() {
+        if !found.insert(file.clone()) {
+            continue;
+        }
+        let Ok(text) = std::fs::read_to_string(root.join(&file)) else { continue };
+        let here = file.parent().unwrap_or(Path::new("")).to_path_buf();
+        for module in text.lines().flat_map(imported_modules) {
+            // An import is relative to the project or to the script's own folder.
+            let levels = module.bytes().take_while(|byte| *byte == b'.').count();
+            let mut base = here.clone();
+            (1..levels).for_each(|_| {
+                base.pop();
+            });
+            let path = module.trim_start_matches('.').replace('.', "/");
+            let folders = if levels > 0 { vec![base] } else { vec![PathBuf::new(), here.clone()] };
+            for folder in folders {
+                let target = folder.join(&path);
+                let candidates = [target.with_extension("py"), target.join("__init__.py")];
+                open.extend(candidates.into_iter().filter(|candidate| root.join(candidate).is_file()));
+            }
+        }
+    }
+    found
+}
+
+/// The modules that a line imports; of `from a import b`, both `a` and `a.b`.
+fn imported_modules(line: &str) -> Vec<String> {
+    let line = line.trim();
+    let names = |list: &str| -> Vec<String> {
+        let cleaned = list.split('#').next().unwrap_or_default().replace(['(', ')', '\\'], " ");
+        let names = cleaned.split(',').filter_map(|part| part.split_whitespace().next().map(ToString::to_string));
+        names.collect()
+    };
+    if let Some(list) = line.strip_prefix("import ") {
+        return names(list);
+    }
+    let Some((module, list)) = line.strip_prefix("from ").and_then(|rest| rest.split_once(" import ")) else {
+        return Vec::new();
+    };
+    let module = module.trim();
+    let separator = if module.ends_with('.') { "" } else { "." };
+    let inner = names(list).into_iter().map(|name| format!("{module}{separator}{name}"));
+    std::iter::once(module.to_string()).chain(inner).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn imports_are_followed() {
+        assert_eq!(imported_modules("import os, pkg.mod as m  # why"), ["os", "pkg.mod"]);
+        assert_eq!(imported_modules("from pkg import a, b"), ["pkg", "pkg.a", "pkg.b"]);
+        assert_eq!(imported_modules("from . import helper"), [".", ".helper"]);
+        assert!(imported_modules("x = 1").is_empty());
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("ops/one.py", "from ops import helper\nfrom .two import f\n");
+        write("ops/helper.py", "import deep.inner\n");
+        write("ops/two.py", "");
+        write("deep/inner.py", "");
+        write("other.py", "");
+        let found = closure(folder.path(), &[PathBuf::from("ops/one.py")]);
+        let names: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
+        assert_eq!(names, ["deep/inner.py", "ops/helper.py", "ops/one.py", "ops/two.py"]);
+    }
+}

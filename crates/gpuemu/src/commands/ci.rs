@@ -1,0 +1,93 @@
+//! `gpuemu ci`: the gate of a pull request.
+
+use gpuemu_common::protocol::{BaselineReference, FuzzConfig, Mode, Request, RunCi};
+use gpuemu_common::report::RunReport;
+
+use super::run_options::CaseOptions;
+use super::test::run_ops;
+use crate::changed;
+use crate::exit_code;
+use crate::expected_error::ExpectedError;
+use crate::format::ReportOutput;
+use crate::report;
+use crate::session::{GlobalOptions, Session, note};
+
+/// Arguments of `gpuemu ci`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Arguments {
+    /// Few cases, small shapes, the quick dtypes.
+    #[arg(long)]
+    quick: bool,
+    /// Only this op; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    op: Vec<String>,
+    /// Compare with a stored baseline, or with the JSON report of an earlier run.
+    #[arg(long, value_name = "TAG|FILE")]
+    baseline: Option<String>,
+    /// Fail if an error grew past the threshold against the baseline.
+    #[arg(long, requires = "baseline", alias = "fail_on_regression")]
+    fail_on_regression: bool,
+    /// Ops at once; 0 is all cores.
+    #[arg(long, value_name = "N")]
+    parallel: Option<usize>,
+    /// Base seed, in place of the configured one.
+    #[arg(long, value_name = "SEED")]
+    seed: Option<u64>,
+    /// Cases of each op, in place of the configured number.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    iterations: Option<u64>,
+    /// Only ops whose sources, references or configuration changed since a git revision.
+    #[arg(long, value_name = "REVISION", num_args = 0..=1, default_missing_value = "HEAD")]
+    changed: Option<String>,
+    #[command(flatten)]
+    cases: CaseOptions,
+    #[command(flatten)]
+    output: ReportOutput,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
+    let baseline = arguments.baseline.as_deref().map(baseline).transpose()?;
+    let mut session = Session::open(options)?;
+    let mut ops = arguments.op.clone();
+    if let Some(revision) = &arguments.changed {
+        ops = changed::ops(&mut session, revision, &ops)?;
+        if ops.is_empty() {
+            note(&format!("no op changed since {revision}"));
+            return Ok(exit_code::PASSED);
+        }
+    }
+    let request = RunCi {
+        project: session.project(),
+        ops,
+        mode: if arguments.quick { Mode::Quick } else { Mode::Thorough },
+        config: FuzzConfig { seed: arguments.seed, iterations: arguments.iterations, ..arguments.cases.config()? },
+        parallel: arguments.parallel,
+        fail_fast: false,
+        baseline,
+        fail_on_regression: arguments.fail_on_regression,
+    };
+    let report = run_ops(&mut session, Request::RunCi(request))?;
+    report::write(&report, &arguments.output)
+}
+
+/// A baseline: a file where there is one of that name, else a stored tag.
+pub fn baseline(text: &str) -> Result<BaselineReference, ExpectedError> {
+    let path = std::path::Path::new(text);
+    if !path.is_file() {
+        if text.ends_with(".json") || text.contains('/') {
+            let hint = "`gpuemu ci --format json --output FILE` writes one";
+            return Err(ExpectedError::new(format!("there is no report {text}"), hint));
+        }
+        return Ok(BaselineReference::Tag(text.to_string()));
+    }
+    let unreadable = |error: String| {
+        ExpectedError::new(
+            format!("{text} is not a report of gpuemu: {error}"),
+            "write one with `gpuemu ci --format json --output FILE`",
+        )
+    };
+    let content = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    let report: RunReport = serde_json::from_str(&content).map_err(|error| unreadable(error.to_string()))?;
+    Ok(BaselineReference::Report { name: text.to_string(), report: Box::new(report) })
+}

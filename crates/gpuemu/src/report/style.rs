@@ -1,0 +1,20 @@
+//! Colours with fixed meanings; every line reads the same without them.
+
+use anstyle::{AnsiColor, Style};
+
+/// What passed.
+pub const GOOD: Style = AnsiColor::Green.on_default().bold();
+
+/// What failed.
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+
+/// What is worth a look.
+pub const WARNING: Style = AnsiColor::Yellow.on_default();
+
+/// What can be typed.
+pub const COMMAND: Style = AnsiColor::Cyan.on_default();
+
+/// Text in a style.
+pub fn paint(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}

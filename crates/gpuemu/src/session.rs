@@ -1,0 +1,251 @@
+//! The project that a command is about, and who does its work: the daemon, or this process.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use gpuemu_client::client::{refused, run_job};
+use gpuemu_client::{Client, ClientError, TransportError};
+use gpuemu_common::config::{self, Config, ConfigError, Environment};
+use gpuemu_common::protocol::{JobStatus, ProjectReference, Request, Response};
+use gpuemu_daemon::Service;
+
+use crate::expected_error::ExpectedError;
+use crate::progress::Progress;
+
+/// How long the daemon may take to start.
+const START_TIME: Duration = Duration::from_secs(20);
+
+/// How long one request may take; what takes longer is a job.
+const REQUEST_TIME: Duration = Duration::from_secs(600);
+
+/// Options of every command.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct GlobalOptions {
+    /// Do the work in this process, without the daemon.
+    #[arg(long, global = true)]
+    pub no_daemon: bool,
+    /// Say nothing on stderr but errors.
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+}
+
+/// Who does the work.
+enum Backend {
+    Daemon(Client),
+    InProcess(Arc<Service>),
+}
+
+/// A project and who does its work.
+pub struct Session {
+    /// The configuration.
+    pub config: Config,
+    reference: ProjectReference,
+    backend: Backend,
+    quiet: bool,
+}
+
+/// Set by the first interrupt; the second one ends the process.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+impl Session {
+    /// The project of the current folder.
+    pub fn open(options: &GlobalOptions) -> Result<Self, ExpectedError> {
+        let environment = Environment::of_process();
+        let here = current_folder()?;
+        let config = config::load(&here, &environment)?;
+        let reference = reference_to(&config)?;
+        let backend = Backend::open(&environment, options)?;
+        Ok(Self { config, reference, backend, quiet: options.quiet })
+    }
+
+    /// What requests name the project by.
+    pub fn project(&self) -> ProjectReference {
+        self.reference.clone()
+    }
+
+    /// Reads the configuration again.
+    pub fn reload(&mut self) -> Result<(), ExpectedError> {
+        self.config = config::load(&current_folder()?, &Environment::of_process())?;
+        self.reference = reference_to(&self.config)?;
+        Ok(())
+    }
+
+    /// Asks for something short.
+    pub fn call(&mut self, request: &Request) -> Result<Response, ExpectedError> {
+        Ok(self.backend.call(request)?)
+    }
+
+    /// Asks for something long, with progress on stderr. An interrupt stops it and keeps what was done.
+    pub fn run(&mut self, request: Request) -> Result<Response, ExpectedError> {
+        let mut progress = Progress::start(self.quiet);
+        // Without a handler an interrupt ends this process, and the job goes on without it.
+        let _ = ctrlc::set_handler(|| {
+            if INTERRUPTED.swap(true, Ordering::Relaxed) {
+                std::process::exit(130);
+            }
+        });
+        let watch = |status: &JobStatus| {
+            progress.show(status);
+            !INTERRUPTED.load(Ordering::Relaxed)
+        };
+        let backend = &mut self.backend;
+        let answer = run_job(|request| backend.call(request), request, watch);
+        progress.finish();
+        Ok(answer?)
+    }
+
+    /// Whether the user wants to stop.
+    pub fn interrupted() -> bool {
+        INTERRUPTED.load(Ordering::Relaxed)
+    }
+}
+
+impl Backend {
+    fn open(environment: &Environment, options: &GlobalOptions) -> Result<Self, ExpectedError> {
+        if !options.no_daemon {
+            return Ok(Backend::Daemon(connect_or_start(environment, options.quiet)?));
+        }
+        let home = environment.home().ok_or_else(no_home)?;
+        let service = Service::open(&home, "gpuemu --no-daemon", environment.clone()).map_err(|error| {
+            ExpectedError::new(
+                error.to_string(),
+                "leave --no-daemon out to use the daemon, or stop it with `gpuemu daemon stop`",
+            )
+        })?;
+        Ok(Backend::InProcess(service))
+    }
+
+    fn call(&mut self, request: &Request) -> Result<Response, ClientError> {
+        match self {
+            Backend::Daemon(client) => client.call(request),
+            Backend::InProcess(service) => refused(service.answer(request.clone(), &[]).response),
+        }
+    }
+}
+
+fn no_home() -> ExpectedError {
+    ExpectedError::new("gpuemu has no folder: neither GPUEMU_HOME nor HOME is set", "set GPUEMU_HOME")
+}
+
+/// The current folder.
+pub fn current_folder() -> Result<PathBuf, ExpectedError> {
+    std::env::current_dir().map_err(|error| ExpectedError::plain(format!("the current folder cannot be read: {error}")))
+}
+
+fn reference_to(config: &Config) -> Result<ProjectReference, ExpectedError> {
+    let root = std::path::absolute(&config.root)?;
+    let file = std::path::absolute(&config.file)?;
+    let python = Some(python_of(&root));
+    Ok(ProjectReference { root, config: Some(file), digest: Some(config.digest.clone()), python })
+}
+
+/// The Python of a project: the one that is named, that of an active or local virtual environment, or
+/// the first `python3` of the search path. The daemon may have been started with another search path.
+fn python_of(root: &Path) -> PathBuf {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(named) = variable("GPUEMU_PYTHON") {
+        return named;
+    }
+    let environments = variable("VIRTUAL_ENV").into_iter().chain([root.join(".venv")]);
+    let mut candidates: Vec<PathBuf> = environments.map(|folder| folder.join("bin").join("python3")).collect();
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    candidates.extend(std::env::split_paths(&search).map(|folder| folder.join("python3")));
+    candidates.into_iter().find(|path| path.is_file()).unwrap_or_else(|| PathBuf::from("python3"))
+}
+
+/// Connects to the daemon, if one listens.
+pub fn connect(environment: &Environment) -> Result<Option<Client>, ExpectedError> {
+    let socket = environment.socket().ok_or_else(no_home)?;
+    match Client::connect(&socket, REQUEST_TIME) {
+        Ok(client) => Ok(Some(client)),
+        Err(ClientError::Transport(TransportError::Connect { source, .. })) if nobody_listens(&source) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn nobody_listens(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused)
+}
+
+/// Connects to the daemon, which is started if need be.
+pub fn connect_or_start(environment: &Environment, quiet: bool) -> Result<Client, ExpectedError> {
+    if let Some(client) = connect(environment)? {
+        return Ok(client);
+    }
+    let mut child = spawn_daemon()?;
+    let deadline = Instant::now() + START_TIME;
+    loop {
+        if let Some(client) = connect(environment)? {
+            if !quiet {
+                note(&format!("started the daemon (process {})", child.id()));
+            }
+            return Ok(client);
+        }
+        if let Ok(Some(status)) = child.try_wait() {
+            // Another daemon may have been faster.
+            if let Some(client) = connect(environment)? {
+                return Ok(client);
+            }
+            return Err(not_started(&mut child, status));
+        }
+        if Instant::now() >= deadline {
+            let _ = child.kill();
+            let message = format!("the daemon did not start within {} s", START_TIME.as_secs());
+            return Err(ExpectedError::new(message, "see `gpuemu daemon logs`, or use --no-daemon"));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn not_started(child: &mut Child, status: std::process::ExitStatus) -> ExpectedError {
+    let mut words = String::new();
+    if let Some(stderr) = child.stderr.as_mut() {
+        let _ = std::io::Read::read_to_string(stderr, &mut words);
+    }
+    let words = words.trim().trim_start_matches("error: ").to_string();
+    let message = if words.is_empty() { format!("the daemon ended at once ({status})") } else { words };
+    ExpectedError::new(format!("the daemon cannot be started: {message}"), "--no-daemon does the work in this process")
+}
+
+/// Starts the daemon in the background, in a process group of its own: an interrupt of this command is not its.
+fn spawn_daemon() -> Result<Child, ExpectedError> {
+    use std::os::unix::process::CommandExt;
+    let failed = |error: std::io::Error| ExpectedError::plain(format!("the daemon cannot be started: {error}"));
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut command = Command::new(program);
+    command.args(["daemon", "run", "--detached"]).current_dir("/").process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().map_err(failed)
+}
+
+/// Says something that is not the result.
+#[allow(clippy::print_stderr, reason = "notes go to stderr")]
+pub fn note(text: &str) {
+    anstream::eprintln!("{text}");
+}
+
+impl From<ClientError> for ExpectedError {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Refused { message, hint, .. } => ExpectedError { message, hint },
+            ClientError::Version { .. } => ExpectedError::new(
+                error.to_string(),
+                "end the old daemon with `gpuemu daemon stop`; a new one is started when it is needed",
+            ),
+            other => ExpectedError::new(other.to_string(), "see `gpuemu daemon logs`, or use --no-daemon"),
+        }
+    }
+}
+
+impl From<ConfigError> for ExpectedError {
+    fn from(error: ConfigError) -> Self {
+        let hint = match &error {
+            ConfigError::NotFound { .. } => Some("`gpuemu init` makes one".to_string()),
+            _ => None,
+        };
+        ExpectedError { message: error.to_string(), hint }
+    }
+}
