@@ -4,11 +4,17 @@
 mod bandwidth;
 mod cases;
 mod comparison;
+mod daemon_process;
 mod detection;
+mod durability;
 mod generation;
 mod numpy;
+mod ping;
 mod row;
+mod startup;
 mod timing;
+mod validation;
+mod warm_scripts;
 
 use std::process::ExitCode;
 
@@ -17,11 +23,16 @@ use row::Row;
 /// A group of rows, by name.
 type Group = (&'static str, fn() -> Vec<Row>);
 
-const GROUPS: [Group; 4] = [
+const GROUPS: [Group; 9] = [
     ("comparison", comparison::rows),
     ("generation", generation::rows),
     ("cases", cases::rows),
     ("detection", detection::rows),
+    ("validation", validation::rows),
+    ("warm-scripts", warm_scripts::rows),
+    ("durability", durability::rows),
+    ("ping", ping::rows),
+    ("startup", startup::rows),
 ];
 
 fn main() -> ExitCode {

@@ -63,28 +63,57 @@ impl Drop for Segment {
     }
 }
 
-/// Reads bytes of a segment of the same user. Nothing that the client says is believed.
+/// Bytes of a segment of another process of the same user, checked to be there.
+#[derive(Debug)]
+pub struct SharedBytes {
+    file: File,
+    place: SharedMemory,
+}
+
+impl SharedBytes {
+    /// Opens them. Nothing that the client says is believed.
+    pub fn open(place: &SharedMemory) -> Result<Self, String> {
+        let plain = place.name.starts_with(PREFIX) && !place.name.contains(['/', '\0']);
+        if !plain {
+            return Err(format!("'{}' is not the name of a segment", place.name));
+        }
+        let failed = |error: io::Error| format!("{}: {error}", place.name);
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(folder().join(&place.name));
+        let file = file.map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() || metadata.uid() != rustix::process::geteuid().as_raw() {
+            return Err(format!("'{}' is not a segment of this user", place.name));
+        }
+        let end = place.offset.checked_add(place.length);
+        if end.is_none_or(|end| end > metadata.len()) {
+            let (offset, length, size) = (place.offset, place.length, metadata.len());
+            return Err(format!("'{}' has {size} bytes, but {length} from {offset} on are asked for", place.name));
+        }
+        Ok(Self { file, place: place.clone() })
+    }
+
+    /// The number of bytes.
+    pub fn length(&self) -> u64 {
+        self.place.length
+    }
+
+    /// Some of the bytes.
+    pub fn read(&self, start: u64, length: usize) -> Result<Storage, String> {
+        let end = start.checked_add(length as u64);
+        if end.is_none_or(|end| end > self.place.length) {
+            return Err(format!("'{}': {length} bytes from {start} on are not there", self.place.name));
+        }
+        let mut storage = Storage::filled(length, 0);
+        let read = self.file.read_exact_at(storage.as_bytes_mut(), self.place.offset + start);
+        read.map_err(|error| format!("{}: {error}", self.place.name))?;
+        Ok(storage)
+    }
+}
+
+/// Reads all bytes of a place in shared memory.
 pub fn read(place: &SharedMemory) -> Result<Storage, String> {
-    let plain = place.name.starts_with(PREFIX) && !place.name.contains(['/', '\0']);
-    if !plain {
-        return Err(format!("'{}' is not the name of a segment", place.name));
-    }
-    let failed = |error: io::Error| format!("{}: {error}", place.name);
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(folder().join(&place.name));
-    let file = file.map_err(failed)?;
-    let metadata = file.metadata().map_err(failed)?;
-    if !metadata.is_file() || metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Err(format!("'{}' is not a segment of this user", place.name));
-    }
-    let end = place.offset.checked_add(place.length);
-    if end.is_none_or(|end| end > metadata.len()) {
-        let (offset, length, size) = (place.offset, place.length, metadata.len());
-        return Err(format!("'{}' has {size} bytes, but {length} from {offset} on are asked for", place.name));
-    }
-    let mut storage = Storage::filled(place.length as usize, 0);
-    file.read_exact_at(storage.as_bytes_mut(), place.offset).map_err(failed)?;
-    Ok(storage)
+    SharedBytes::open(place)?.read(0, place.length as usize)
 }
 
 #[cfg(test)]

@@ -122,9 +122,9 @@ mod tests {
     #[test]
     fn a_frame_comes_back() {
         let large = vec![7; 200_000];
-        for blobs in [&[][..], &[b"one", b"", b"three"], &[b"small", &large, b"last"]] {
+        for blobs in [vec![], vec![&b"one"[..], b"", b"three"], vec![b"small", large.as_slice(), b"last"]] {
             let header = Header::Named { name: "x".to_string() };
-            let frame = bytes(&header, blobs);
+            let frame = bytes(&header, &blobs);
             let (found, read): (Header, _) = read(&mut frame.as_slice(), 1 << 20).unwrap();
             assert_eq!((found, read), (header, blobs.iter().map(|blob| blob.to_vec()).collect()));
         }

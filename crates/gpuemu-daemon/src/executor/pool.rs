@@ -11,6 +11,9 @@ use super::worker::{Key, Work, Worker};
 use super::{Callable, ExecutorError, Interpreter, WarmScript};
 
 /// Warm workers of all projects. Clones are the same pool; the last one ends the idle workers.
+///
+/// A worker is leased again only while the script and the modules that it loaded from the project are what they
+/// were. Other files that it read are not watched.
 #[derive(Debug, Clone)]
 pub struct Pool(Arc<Shared>);
 
@@ -100,7 +103,8 @@ impl Pool {
 
     /// Keeps a script of this content cold from now on.
     pub(super) fn distrust(&self, script: &Path, content: Content, difference: String) {
-        tracing::warn!(script = %script.display(), difference, "a warm run differs from a cold one; the script stays cold");
+        let path = script.display();
+        tracing::warn!(script = %path, difference, "a warm run differs from a cold one; the script stays cold");
         self.lock_distrusted().insert(script.to_path_buf(), (content, difference));
     }
 

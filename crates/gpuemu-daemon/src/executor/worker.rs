@@ -321,6 +321,10 @@ impl Patient {
     ) -> io::Result<usize> {
         let mut exited = false;
         loop {
+            // Also where it works: an answer that trickles in would never end.
+            if self.deadline.left().is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
             match attempt(&mut self.stream) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -329,9 +333,6 @@ impl Patient {
                     }
                     // What it wrote before its end is still read.
                     exited = has_exited(self.worker);
-                    if !exited && self.deadline.left().is_zero() {
-                        return Err(io::ErrorKind::TimedOut.into());
-                    }
                 }
                 done => return done,
             }

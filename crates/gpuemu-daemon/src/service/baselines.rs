@@ -236,7 +236,7 @@ fn compare_case(
         let settings = FuzzConfig::default();
         let warn_threshold = project.config.policies.warn_threshold;
         let context = Context { op: &op.name, run: None, settings: &settings, warn_threshold };
-        comparison.worst = Some(result_of(&op.subject, &case, &verdict, context));
+        comparison.worst = Some(result_of(&op.subject, &verdict, context));
     }
     comparison.now_abs = comparison.now_abs.max(verdict.errors.absolute);
     comparison.now_ulp = comparison.now_ulp.max(verdict.errors.ulps);

@@ -171,7 +171,7 @@ impl<'a> Campaign<'a> {
         }
         let warn_threshold = self.project.config.policies.warn_threshold;
         let context = Context { op: &op.name, run: Some(self.plan.run), settings: &self.plan.settings, warn_threshold };
-        let result = result_of(&op.subject, &case, &verdict, context);
+        let result = result_of(&op.subject, &verdict, context);
         self.count(&verdict, &result);
         self.keep(index, &case, &verdict, result);
         if verdict.outcome == Outcome::Error {

@@ -8,6 +8,7 @@ mod records;
 mod replay;
 mod result;
 mod run;
+mod streamed;
 mod validate;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -35,14 +35,14 @@ struct Found {
 }
 
 impl Found {
-    fn result(&self, case: &Case, verdict: &Verdict) -> ValidationResult {
+    fn result(&self, verdict: &Verdict) -> ValidationResult {
         let context = Context {
             op: &self.started.op.name,
             run: None,
             settings: &self.settings,
             warn_threshold: self.project.config.policies.warn_threshold,
         };
-        let mut result = result_of(&self.started.op.subject, case, verdict, context);
+        let mut result = result_of(&self.started.op.subject, verdict, context);
         result.warnings.extend(self.notes.iter().cloned());
         result
     }
@@ -62,14 +62,14 @@ impl Service {
     pub(super) fn reproduce(&self, request: &ReplayCase) -> Result<Response, Failure> {
         let mut found = self.find(&request.project, request.op_name.as_deref(), request.seed, &request.config)?;
         let verdict = found.judge()?;
-        Ok(Response::ValidationResult { result: Box::new(found.result(&found.case, &verdict)) })
+        Ok(Response::ValidationResult { result: Box::new(found.result(&verdict)) })
     }
 
     /// Runs a case again and returns every tensor of it.
     pub(super) fn inspect(&self, request: &ReplayCase) -> Result<Response, Failure> {
         let mut found = self.find(&request.project, request.op_name.as_deref(), request.seed, &request.config)?;
         let verdict = found.judge()?;
-        let result = found.result(&found.case, &verdict);
+        let result = found.result(&verdict);
         let steps = steps(&verdict, &found.started.op);
         let StartedOp { op, runner } = &mut found.started;
         let specs: Vec<_> =
@@ -105,7 +105,7 @@ impl Service {
         let mut found = self.find(&request.project, request.op_name.as_deref(), request.seed, &request.config)?;
         job.say(&found.started.op.name);
         let verdict = found.judge()?;
-        let original = found.result(&found.case, &verdict);
+        let original = found.result(&verdict);
         let StartedOp { op, runner } = &mut found.started;
         let smallest = minimise_case(&op.subject, found.case.clone(), runner, strategy, budget);
         if let Some(error) = runner.broken() {
@@ -120,7 +120,7 @@ impl Service {
                     .unwrap_or_else(|| "`gpuemu failures replay` says which stored failures still fail".to_string()),
             ));
         };
-        let mut minimized = found.result(&smallest.case, &smallest.verdict);
+        let mut minimized = found.result(&smallest.verdict);
         minimized.minimized = true;
         let run = self.store.next_run();
         minimized.run = Some(run);
@@ -284,7 +284,7 @@ fn replay_one(project: &Project, op: &mut Result<StartedOp, Failure>, record: &F
         settings: &FuzzConfig::default(),
         warn_threshold: project.config.policies.warn_threshold,
     };
-    let mut result = result_of(&started.op.subject, &case, &verdict, context);
+    let mut result = result_of(&started.op.subject, &verdict, context);
     result.warnings.extend(notes);
     (result.replay, result.minimized) = (before.replay.clone(), before.minimized);
     let status = match verdict.outcome {

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use gpuemu_common::finding::Outcome;
 use gpuemu_common::protocol::FuzzConfig;
 use gpuemu_common::report::ValidationResult;
-use gpuemu_engine::{Case, Subject, Verdict};
+use gpuemu_engine::{Subject, Verdict};
 
 use crate::store::{ResultRecord, StoredOutcome};
 
@@ -29,10 +29,10 @@ pub struct Context<'a> {
 }
 
 /// The result of a case.
-pub fn result_of(subject: &Subject, case: &Case, verdict: &Verdict, context: Context<'_>) -> ValidationResult {
+pub fn result_of(subject: &Subject, verdict: &Verdict, context: Context<'_>) -> ValidationResult {
     let descriptor = &verdict.case;
-    let shapes = subject.schema().inputs.iter().zip(&case.inputs);
-    let shapes = shapes.filter_map(|(spec, tensor)| Some((spec.name.clone(), tensor.as_ref()?.shape().to_vec())));
+    let inputs = subject.schema().inputs.iter().filter(|spec| descriptor.has(spec));
+    let shapes = inputs.filter_map(|spec| Some((spec.name.clone(), spec.shape(&descriptor.sizes)?)));
     let mut warnings = Vec::new();
     if verdict.outcome == Outcome::Passed && verdict.errors.share >= context.warn_threshold {
         warnings.push(format!("the error uses {:.0} % of the tolerance", 100.0 * verdict.errors.share));

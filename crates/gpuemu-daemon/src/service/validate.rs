@@ -3,14 +3,14 @@
 use gpuemu_common::Tensor;
 use gpuemu_common::protocol::{NamedTensorData, Response, SubmitOutput, TensorData, ValidateOp};
 use gpuemu_common::rng::blake2b;
-use gpuemu_engine::case::given::given;
+use gpuemu_engine::case::given::{Form, given};
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::oracle::judge_given;
 use gpuemu_engine::schema::{Parameters, Schema};
 use gpuemu_engine::{Case, Verdict};
 
 use super::result::{Context, record_of, result_of};
-use super::{Service, read_tensor, read_tensors};
+use super::{Service, read_tensor, read_tensors, streamed};
 use crate::configured_op::{ConfiguredOp, set_parameter};
 use crate::failure::Failure;
 use crate::project::Project;
@@ -23,8 +23,6 @@ impl Service {
         let project = self.project(&request.project)?;
         let op = ConfiguredOp::open(&project, &request.op_name, &Default::default(), &self.pool)?;
         let schema = op.subject.schema();
-        let inputs = read_tensors(&request.inputs, payload)?;
-        let outputs = read_outputs(&request.output, &request.outputs, payload)?;
         let mut parameters = op.sampler.parameters.clone();
         for (name, value) in &request.kwargs {
             if !schema.parameters.iter().any(|spec| spec.name == *name) {
@@ -32,8 +30,14 @@ impl Service {
             }
             set_parameter(&mut parameters, schema, name, value).map_err(Failure::invalid)?;
         }
+        if let Some((case, verdict)) = streamed::judge(&op, request, &parameters)? {
+            return self.keep(&project, &op, &case, &verdict, &Default::default());
+        }
+        let inputs = read_tensors(&request.inputs, payload)?;
+        let outputs = read_outputs(&request.output, &request.outputs, payload)?;
         let wanted: Vec<String> = outputs.iter().map(|(name, _)| name.clone()).collect();
-        let seed = identity(&inputs, &parameters);
+        let starts = inputs.iter().map(|(name, tensor)| (Form::of(name, tensor), tensor.storage().as_bytes()));
+        let seed = identity(starts, &parameters);
         let case = given(schema, op.subject.fingerprint(), seed, inputs, &parameters, &wanted)
             .map_err(|error| Failure::invalid(format!("op '{}': {error}", op.name)))?;
         let verdict = judge_named(&op, &case, outputs)?;
@@ -67,7 +71,7 @@ impl Service {
         let run = self.store.next_run();
         let warn_threshold = project.config.policies.warn_threshold;
         let context = Context { op: &op.name, run: Some(run), settings, warn_threshold };
-        let result = result_of(&op.subject, case, verdict, context);
+        let result = result_of(&op.subject, verdict, context);
         let record = record_of(&result, &project.key, run, 0, 0);
         let mut failures = Vec::new();
         if verdict.failed() {
@@ -97,17 +101,19 @@ fn unknown_parameter(name: &str, schema: &Schema) -> String {
     format!("op '{}' has no parameter '{name}'; {known}", schema.name)
 }
 
-/// A number that stands for given inputs: the same inputs have the same one.
-fn identity(inputs: &[(String, Tensor)], parameters: &Parameters) -> u64 {
+/// Bytes of an input that tell it from others.
+pub(super) const IDENTITY_BYTES: usize = 4096;
+
+/// A number that stands for given inputs: the same inputs have the same one. Their first bytes tell them apart
+/// well enough for a list; nothing is ever rebuilt from this number.
+pub(super) fn identity<'a>(inputs: impl Iterator<Item = (Form, &'a [u8])>, parameters: &Parameters) -> u64 {
     let mut state = blake2b(8).to_state();
-    for (name, tensor) in inputs {
-        state.update(name.as_bytes()).update(tensor.dtype().name().as_bytes());
-        tensor.shape().iter().for_each(|size| {
+    for (form, bytes) in inputs {
+        state.update(form.name.as_bytes()).update(form.dtype.name().as_bytes());
+        form.shape.iter().for_each(|size| {
             state.update(&size.to_le_bytes());
         });
-        // A few thousand bytes tell two inputs apart for a list; nothing is ever rebuilt from this number.
-        let bytes = tensor.storage().as_bytes();
-        state.update(&bytes[..bytes.len().min(4096)]);
+        state.update(&bytes[..bytes.len().min(IDENTITY_BYTES)]);
     }
     state.update(parameters.to_string().as_bytes());
     state.finalize().as_bytes().iter().fold(0, |word, byte| (word << 8) | u64::from(*byte))

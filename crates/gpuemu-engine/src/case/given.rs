@@ -60,6 +60,24 @@ pub enum GivenError {
     },
 }
 
+/// What a tensor looks like from outside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Form {
+    /// Its name.
+    pub name: String,
+    /// Its element type.
+    pub dtype: DType,
+    /// Its shape.
+    pub shape: Vec<usize>,
+}
+
+impl Form {
+    /// The form of a tensor.
+    pub fn of(name: &str, tensor: &Tensor) -> Self {
+        Self { name: name.to_string(), dtype: tensor.dtype(), shape: tensor.shape().to_vec() }
+    }
+}
+
 /// Makes a case of given inputs. Parameters that are not given have their defaults.
 pub fn given(
     schema: &Schema,
@@ -69,24 +87,40 @@ pub fn given(
     parameters: &Parameters,
     wanted_outputs: &[String],
 ) -> Result<Case, GivenError> {
-    for (name, _) in &inputs {
-        if !schema.inputs.iter().any(|spec| spec.name == *name) {
-            let known: Vec<&str> = schema.inputs.iter().map(|spec| spec.name.as_str()).collect();
-            return Err(GivenError::Unknown { name: name.clone(), known: known.join(", ") });
-        }
-    }
-    let mut tensors: Vec<Option<Tensor>> = Vec::new();
+    let forms: Vec<Form> = inputs.iter().map(|(name, tensor)| Form::of(name, tensor)).collect();
+    let descriptor = describe(schema, fingerprint, seed, &forms, parameters, wanted_outputs)?;
     let mut rest = inputs;
+    let mut tensors = Vec::new();
     for spec in &schema.inputs {
         let place = rest.iter().position(|(name, _)| *name == spec.name);
-        match place {
-            Some(place) => tensors.push(Some(rest.swap_remove(place).1)),
-            None if spec.optional => tensors.push(None),
+        tensors.push(place.map(|place| rest.swap_remove(place).1));
+    }
+    Ok(Case { descriptor, inputs: tensors })
+}
+
+/// The descriptor of a case whose inputs are given, from what they look like.
+pub fn describe(
+    schema: &Schema,
+    fingerprint: &str,
+    seed: u64,
+    forms: &[Form],
+    parameters: &Parameters,
+    wanted_outputs: &[String],
+) -> Result<CaseDescriptor, GivenError> {
+    for form in forms {
+        if !schema.inputs.iter().any(|spec| spec.name == form.name) {
+            let known: Vec<&str> = schema.inputs.iter().map(|spec| spec.name.as_str()).collect();
+            return Err(GivenError::Unknown { name: form.name.clone(), known: known.join(", ") });
+        }
+    }
+    let mut pairs: Vec<(&TensorSpec, &Form)> = Vec::new();
+    for spec in &schema.inputs {
+        match forms.iter().find(|form| form.name == spec.name) {
+            Some(form) => pairs.push((spec, form)),
+            None if spec.optional => {}
             None => return Err(GivenError::Missing(spec.name.clone())),
         }
     }
-    let pairs: Vec<(&TensorSpec, &Tensor)> =
-        schema.inputs.iter().zip(&tensors).filter_map(|(spec, tensor)| Some((spec, tensor.as_ref()?))).collect();
     let dtype = case_dtype(schema, &pairs)?;
     let sizes = solve(schema, &pairs)?;
     let mut present: Vec<String> =
@@ -97,7 +131,7 @@ pub fn given(
     for spec in &schema.parameters {
         all.set(&spec.name, parameters.get(&spec.name).unwrap_or(spec.default));
     }
-    let descriptor = CaseDescriptor {
+    Ok(CaseDescriptor {
         generator: GENERATOR_VERSION,
         op: schema.name.clone(),
         schema: fingerprint.to_string(),
@@ -108,28 +142,27 @@ pub fn given(
         strategy: Strategy::Regular,
         parameters: all,
         present,
-    };
-    Ok(Case { descriptor, inputs: tensors })
+    })
 }
 
-fn case_dtype(schema: &Schema, pairs: &[(&TensorSpec, &Tensor)]) -> Result<DType, GivenError> {
-    let open = pairs.iter().find(|(spec, _)| spec.dtype.is_none()).map(|(_, tensor)| tensor.dtype());
+fn case_dtype(schema: &Schema, pairs: &[(&TensorSpec, &Form)]) -> Result<DType, GivenError> {
+    let open = pairs.iter().find(|(spec, _)| spec.dtype.is_none()).map(|(_, form)| form.dtype);
     let case = open.or(schema.dtypes.first().copied()).unwrap_or(DType::F32);
-    for (spec, tensor) in pairs {
+    for (spec, form) in pairs {
         let expected = spec.dtype_in(case);
-        if tensor.dtype() != expected {
-            return Err(GivenError::Dtype { name: spec.name.clone(), found: tensor.dtype(), expected });
+        if form.dtype != expected {
+            return Err(GivenError::Dtype { name: spec.name.clone(), found: form.dtype, expected });
         }
     }
     Ok(case)
 }
 
 /// The sizes of all dims, from the shapes of the inputs.
-pub fn solve(schema: &Schema, pairs: &[(&TensorSpec, &Tensor)]) -> Result<Sizes, GivenError> {
+fn solve(schema: &Schema, pairs: &[(&TensorSpec, &Form)]) -> Result<Sizes, GivenError> {
     let mut batch: Option<&[usize]> = None;
     let mut sizes = Sizes::default();
-    for (spec, tensor) in pairs {
-        let (shape, rank) = (tensor.shape(), spec.dimensions.len());
+    for (spec, form) in pairs {
+        let (shape, rank) = (&form.shape, spec.dimensions.len());
         let leading = shape.len().checked_sub(rank).filter(|leading| spec.batch || *leading == 0);
         let Some(leading) = leading else {
             let expected = describe_dimensions(spec);
@@ -154,9 +187,9 @@ pub fn solve(schema: &Schema, pairs: &[(&TensorSpec, &Tensor)]) -> Result<Sizes,
     sizes.batch = batch.unwrap_or_default().to_vec();
     // Each round solves what the rounds before made solvable: products of dims need all but one of them.
     for _ in 0..=schema.dimensions.len() {
-        for (spec, tensor) in pairs {
-            let leading = tensor.shape().len() - spec.dimensions.len();
-            for (expression, size) in spec.dimensions.iter().zip(&tensor.shape()[leading..]) {
+        for (spec, form) in pairs {
+            let leading = form.shape.len() - spec.dimensions.len();
+            for (expression, size) in spec.dimensions.iter().zip(&form.shape[leading..]) {
                 if expression.evaluate(&sizes).is_none()
                     && let Some((name, solved)) = expression.solve(*size, &sizes)
                 {
@@ -174,10 +207,10 @@ pub fn solve(schema: &Schema, pairs: &[(&TensorSpec, &Tensor)]) -> Result<Sizes,
     Ok(ordered)
 }
 
-fn check_against(pairs: &[(&TensorSpec, &Tensor)], sizes: &Sizes) -> Result<(), GivenError> {
-    for (spec, tensor) in pairs {
-        let leading = tensor.shape().len() - spec.dimensions.len();
-        for (index, (expression, size)) in spec.dimensions.iter().zip(&tensor.shape()[leading..]).enumerate() {
+fn check_against(pairs: &[(&TensorSpec, &Form)], sizes: &Sizes) -> Result<(), GivenError> {
+    for (spec, form) in pairs {
+        let leading = form.shape.len() - spec.dimensions.len();
+        for (index, (expression, size)) in spec.dimensions.iter().zip(&form.shape[leading..]).enumerate() {
             let known = expression.evaluate(sizes);
             if known != Some(*size) {
                 return Err(GivenError::Conflict {

@@ -174,11 +174,23 @@ impl<'a> Call<'a> {
 
     /// The expectation of an elementwise op: `formula` gives y and δ (in full, not in u).
     pub fn elementwise(&self, input: &str, formula: impl Fn(f64) -> (f64, f64)) -> Result<Vec<Expectation>, OpError> {
-        let values = self.input(input)?;
-        let mut expectation = Expectation::with_capacity(values.len());
-        for x in values {
-            let (value, delta) = formula(*x);
-            expectation.push(value, delta);
+        let inputs = self.input(input)?;
+        let mut expectation = Expectation { values: vec![0.0; inputs.len()], ..Expectation::default() };
+        expectation.delta = vec![0.0; inputs.len()];
+        let mut bounded = true;
+        // Written in place, without a branch, so that the compiler can work on many elements at once.
+        for ((x, value), delta) in inputs.iter().zip(&mut expectation.values).zip(&mut expectation.delta) {
+            let (y, bound) = formula(*x);
+            *value = y;
+            *delta = if y.is_finite() { bound } else { 0.0 };
+            bounded &= !y.is_finite() | bound.is_finite();
+        }
+        if !bounded {
+            expectation = Expectation::with_capacity(inputs.len());
+            for x in inputs {
+                let (value, delta) = formula(*x);
+                expectation.push(value, delta);
+            }
         }
         Ok(vec![expectation])
     }

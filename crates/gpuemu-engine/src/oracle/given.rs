@@ -20,12 +20,18 @@ pub fn submitted() -> RunnerDescription {
     }
 }
 
+/// A verdict on given outputs before anything is known.
+pub(super) fn submitted_verdict(subject: &Subject, case: &Case) -> Verdict {
+    let mut verdict = blank(subject, case, &submitted());
+    verdict.not_checked.extend(["determinism", "transformed cases"]);
+    verdict
+}
+
 /// Judges given outputs, in the order of the schema. There was one run, seen from outside: what would need
 /// a second one, or the memory of the first, is listed as not checked.
 pub fn judge_given(subject: &Subject, case: &Case, outputs: &[Tensor]) -> Verdict {
     let runner = submitted();
-    let mut verdict = blank(subject, case, &runner);
-    verdict.not_checked.extend(["determinism", "transformed cases"]);
+    let mut verdict = submitted_verdict(subject, case);
     let Some(expectations) = expect(subject, case, &mut verdict) else { return verdict };
     let prepared = Prepared::new(subject, case, &runner);
     let count = prepared.outputs().count();
@@ -44,7 +50,7 @@ pub fn judge_given(subject: &Subject, case: &Case, outputs: &[Tensor]) -> Verdic
 }
 
 /// The bytes of a tensor in row-major order, without a copy where they already lie so.
-fn contiguous(tensor: &Tensor) -> Cow<'_, [u8]> {
+pub(super) fn contiguous(tensor: &Tensor) -> Cow<'_, [u8]> {
     let size = tensor.dtype().size();
     let start = tensor.offset() * size;
     match tensor.storage().as_bytes().get(start..start + tensor.len() * size) {

@@ -360,7 +360,8 @@ fn judge_second_run(
     }
 }
 
-fn count(elements: &mut ElementCounts, comparison: &Comparison) {
+/// Adds up what comparisons counted.
+pub(super) fn count(elements: &mut ElementCounts, comparison: &Comparison) {
     elements.compared += comparison.compared;
     elements.mismatched += comparison.mismatched;
     elements.undetermined += comparison.undetermined;

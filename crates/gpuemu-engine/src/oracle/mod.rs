@@ -12,6 +12,7 @@ pub mod measure;
 pub mod memory;
 pub mod metamorphic;
 pub mod naive;
+pub mod parts;
 pub mod strength;
 pub mod structure;
 pub mod subject;
