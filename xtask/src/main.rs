@@ -11,6 +11,7 @@ mod repository;
 mod runner;
 mod steps;
 mod summary;
+mod system_packages;
 mod vectors;
 
 use std::process::ExitCode;

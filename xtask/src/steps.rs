@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::failure::Failure;
 use crate::python_environment::PythonEnvironment;
 use crate::summary::Outcome;
-use crate::{corpus_check, process};
+use crate::{corpus_check, process, system_packages};
 
 /// What a step does.
 enum Work {
@@ -95,6 +95,9 @@ impl Step {
 
 /// Without Python the tests that start one say so and pass over it, except in CI, where they fail.
 fn cargo_beside_python(arguments: &[&str], python: Option<&Result<PythonEnvironment, Failure>>) -> Result<(), Failure> {
+    if in_ci() {
+        system_packages::install()?;
+    }
     let mut command = process::cargo()?;
     if let Some(Ok(environment)) = python {
         command.env("GPUEMU_TEST_PYTHON", environment.python()?.get_program());

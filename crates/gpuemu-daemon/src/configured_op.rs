@@ -172,6 +172,9 @@ impl ConfiguredOp {
                 self.warnings.push(format!("'{name}' is not exercised: the function does not take it"));
             }
             self.sampler.absent.extend(absent);
+            for name in self.extra.keys().filter(|name| !takes(name)) {
+                self.warnings.push(format!("'{name}' of kwargs is not passed: the function does not take it"));
+            }
             self.extra.retain(|name, _| takes(name));
         }
         let layouts = program.sees_layouts();

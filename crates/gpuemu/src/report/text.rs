@@ -107,8 +107,8 @@ fn write_failure(text: &mut String, result: &ValidationResult, indent: &str) -> 
                 text,
                 "{indent}  worst at {:?}: {}, expected {} (error {}, allowed {})",
                 worst.index,
-                number(worst.actual),
-                number(worst.expected),
+                precise(worst.actual),
+                precise(worst.expected),
                 number(worst.error),
                 number(worst.allowed)
             )?;
@@ -201,12 +201,39 @@ pub fn comparison(comparison: &ComparisonReport) -> String {
 
 /// A number in few digits.
 pub fn number(value: f64) -> String {
+    digits(value, 4)
+}
+
+/// A number in enough digits to tell a float32 from its neighbours.
+fn precise(value: f64) -> String {
+    digits(value, 9)
+}
+
+/// A number in so many significant digits, without an exponent where that is readable.
+fn digits(value: f64, count: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
     }
-    if (1e-3..1e6).contains(&value.abs()) {
-        let digits = format!("{value:.6}");
-        return digits.trim_end_matches('0').trim_end_matches('.').to_string();
+    let rounded = format!("{value:.*e}", count - 1);
+    let exponent: i32 = rounded.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0);
+    match rounded.parse::<f64>() {
+        Ok(readable) if (-4..10).contains(&exponent) => readable.to_string(),
+        _ => rounded,
     }
-    format!("{value:.3e}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short_and_still_tell_neighbours_apart() {
+        assert_eq!(number(0.000123456), "0.0001235");
+        assert_eq!(number(1.0e-7), "1.000e-7");
+        assert_eq!(number(-1234567.0), "-1235000");
+        assert_eq!(number(f64::NAN), "NaN");
+        assert_eq!(number(0.0), "0");
+        assert_eq!(precise(0.005861234567), "0.00586123457");
+        assert_ne!(precise(1.0), precise(f64::from(f32::EPSILON) + 1.0));
+    }
 }

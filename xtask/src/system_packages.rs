@@ -1,0 +1,33 @@
+//! Programs of the system that tests talk to. They are installed only in CI; elsewhere the test that
+//! needs one says that it was skipped.
+
+use std::process::{Command, Stdio};
+
+use crate::failure::Failure;
+use crate::process;
+
+/// A program, and the Debian package that it is in.
+struct SystemProgram {
+    program: &'static str,
+    package: &'static str,
+}
+
+/// NNG's own command-line client: the transport is tested with it.
+const PROGRAMS: &[SystemProgram] = &[SystemProgram { program: "nngcat", package: "nng-utils" }];
+
+/// Installs what is missing.
+pub fn install() -> Result<(), Failure> {
+    let missing: Vec<&str> =
+        PROGRAMS.iter().filter(|needed| !starts(needed.program)).map(|needed| needed.package).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    process::run(Command::new("apt-get").args(["update", "-qq"]))?;
+    let mut install = Command::new("apt-get");
+    install.args(["install", "-y", "-qq", "--no-install-recommends"]).args(missing);
+    process::run(install.env("DEBIAN_FRONTEND", "noninteractive"))
+}
+
+fn starts(program: &str) -> bool {
+    Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
