@@ -8,6 +8,7 @@ pub mod daemon;
 pub mod diff;
 pub mod failures;
 pub mod fuzz;
+pub mod init;
 pub mod minimize;
 pub mod ops;
 pub mod report;
@@ -25,6 +26,8 @@ use crate::session::GlobalOptions;
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Start a project: configuration and, if wanted, examples.
+    Init(init::Arguments),
     /// Try cases of the project's ops; the everyday check.
     Test(test::Arguments),
     /// Try many cases.
@@ -62,6 +65,7 @@ impl Command {
     /// Runs the subcommand; the number is the exit status.
     pub fn run(self, options: &GlobalOptions) -> Result<u8, ExpectedError> {
         match self {
+            Command::Init(arguments) => init::run(&arguments),
             Command::Test(arguments) => test::run(&arguments, options),
             Command::Fuzz(arguments) => fuzz::run(&arguments, options),
             Command::Reproduce(arguments) => reproduce::run(&arguments, options),
