@@ -75,6 +75,9 @@ pub struct ValidationResult {
     /// Whether it is the smallest form of another failure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub minimized: bool,
+    /// What its case was drawn from.
+    #[serde(default)]
+    pub settings: FuzzConfig,
     /// The command that runs it again.
     pub replay: String,
 }

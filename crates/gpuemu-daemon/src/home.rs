@@ -84,6 +84,14 @@ impl Drop for Home {
     }
 }
 
+/// Whether nobody has the folder.
+pub fn is_free(home: &Path) -> bool {
+    match File::open(home.join("daemon.lock")) {
+        Ok(lock) => lock.try_lock_shared().is_ok(),
+        Err(_) => true,
+    }
+}
+
 /// The file that the daemon logs to.
 pub fn log_file(home: &Path) -> PathBuf {
     home.join("logs").join("daemon.log")
@@ -107,7 +115,9 @@ mod tests {
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
         let second = Home::open(&path, "gpuemu test").unwrap_err().to_string();
         assert!(second.contains("the daemon (process "), "{second}");
+        assert!(!is_free(&path));
         drop(first);
+        assert!(is_free(&path));
         Home::open(&path, "gpuemu test").unwrap();
     }
 }

@@ -96,9 +96,7 @@ pub fn parameters_json(parameters: &Parameters) -> Map<String, Value> {
     let value = |scalar: &Scalar| match scalar {
         Scalar::Bool(value) => Value::from(*value),
         Scalar::Int(value) => Value::from(*value),
-        // Python's json reads the same names that it writes.
-        Scalar::Float(value) if value.is_finite() => Value::from(*value),
-        Scalar::Float(value) => Value::from(value.to_string()),
+        Scalar::Float(value) => Value::from(*value),
     };
     parameters.0.iter().map(|(name, scalar)| (name.clone(), value(scalar))).collect()
 }

@@ -18,6 +18,9 @@ use crate::progress::Progress;
 /// How long the daemon may take to start.
 const START_TIME: Duration = Duration::from_secs(20);
 
+/// How long the daemon before may take to let go of the folder once it no longer answers.
+const HANDOVER_TIME: Duration = Duration::from_secs(3);
+
 /// How long one request may take; what takes longer is a job.
 const REQUEST_TIME: Duration = Duration::from_secs(600);
 
@@ -81,6 +84,7 @@ impl Session {
     /// Asks for something long, with progress on stderr. An interrupt stops it and keeps what was done.
     pub fn run(&mut self, request: Request) -> Result<Response, ExpectedError> {
         let mut progress = Progress::start(self.quiet);
+        INTERRUPTED.store(false, Ordering::Relaxed);
         // Without a handler an interrupt ends this process, and the job goes on without it.
         let _ = ctrlc::set_handler(|| {
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
@@ -176,7 +180,7 @@ pub fn connect_or_start(environment: &Environment, quiet: bool) -> Result<Client
         return Ok(client);
     }
     let mut child = spawn_daemon()?;
-    let deadline = Instant::now() + START_TIME;
+    let started = Instant::now();
     loop {
         if let Some(client) = connect(environment)? {
             if !quiet {
@@ -189,9 +193,16 @@ pub fn connect_or_start(environment: &Environment, quiet: bool) -> Result<Client
             if let Some(client) = connect(environment)? {
                 return Ok(client);
             }
-            return Err(not_started(&mut child, status));
+            let words = last_words(&mut child, status);
+            if words.contains("is in use by") && started.elapsed() < HANDOVER_TIME {
+                std::thread::sleep(Duration::from_millis(100));
+                child = spawn_daemon()?;
+                continue;
+            }
+            let hint = "--no-daemon does the work in this process";
+            return Err(ExpectedError::new(format!("the daemon cannot be started: {words}"), hint));
         }
-        if Instant::now() >= deadline {
+        if started.elapsed() >= START_TIME {
             let _ = child.kill();
             let message = format!("the daemon did not start within {} s", START_TIME.as_secs());
             return Err(ExpectedError::new(message, "see `gpuemu daemon logs`, or use --no-daemon"));
@@ -200,14 +211,14 @@ pub fn connect_or_start(environment: &Environment, quiet: bool) -> Result<Client
     }
 }
 
-fn not_started(child: &mut Child, status: std::process::ExitStatus) -> ExpectedError {
+/// What a daemon that ended at once had to say.
+fn last_words(child: &mut Child, status: std::process::ExitStatus) -> String {
     let mut words = String::new();
     if let Some(stderr) = child.stderr.as_mut() {
         let _ = std::io::Read::read_to_string(stderr, &mut words);
     }
     let words = words.trim().trim_start_matches("error: ").to_string();
-    let message = if words.is_empty() { format!("the daemon ended at once ({status})") } else { words };
-    ExpectedError::new(format!("the daemon cannot be started: {message}"), "--no-daemon does the work in this process")
+    if words.is_empty() { format!("it ended at once ({status})") } else { words }
 }
 
 /// Starts the daemon in the background, in a process group of its own: an interrupt of this command is not its.

@@ -20,14 +20,16 @@ pub fn run(
     let failed =
         |error: notify::Error| ExpectedError::plain(format!("the project's folder cannot be watched: {error}"));
     let (sender, receiver) = channel();
+    let root = std::fs::canonicalize(&session.config.root)?;
+    let watched = root.clone();
     let notice = move |event: notify::Result<Event>| {
-        if event.is_ok_and(|event| concerns(&event)) {
+        if event.is_ok_and(|event| concerns(&event, &root)) {
             // Nobody listens any more once the command ends.
             let _ = sender.send(());
         }
     };
     let mut watcher = notify::recommended_watcher(notice).map_err(failed)?;
-    watcher.watch(&session.config.root, RecursiveMode::Recursive).map_err(failed)?;
+    watcher.watch(&watched, RecursiveMode::Recursive).map_err(failed)?;
     loop {
         let reloaded = session.reload();
         // A mistake in the configuration or in an op is shown; mending it is the next change.
@@ -50,8 +52,8 @@ pub fn run(
     }
 }
 
-/// Whether an event is a change of a source: reading files and Python's own caches are not.
-fn concerns(event: &Event) -> bool {
+/// Whether an event is a change of a source: reading files, and changes in hidden folders, are not.
+fn concerns(event: &Event, root: &Path) -> bool {
     let changes = matches!(event.kind, EventKind::Create(_) | EventKind::Modify(_) | EventKind::Remove(_));
     let source = |path: &Path| {
         let known = path.extension().is_some_and(|extension| {
@@ -59,5 +61,5 @@ fn concerns(event: &Event) -> bool {
         });
         known && !path.components().any(|part| part.as_os_str().to_string_lossy().starts_with('.'))
     };
-    changes && event.paths.iter().any(|path| source(path.strip_prefix("/").unwrap_or(path)))
+    changes && event.paths.iter().any(|path| source(path.strip_prefix(root).unwrap_or(path)))
 }

@@ -227,7 +227,7 @@ pub struct Daemon {
     pub idle_timeout: Option<Duration>,
     /// Longest call of a script.
     pub script_timeout: Duration,
-    /// Warm workers; 0 is one per core.
+    /// Warm workers that are kept; 0 is two per core.
     pub workers: usize,
     /// Memory of a script in bytes.
     pub script_memory: Option<u64>,

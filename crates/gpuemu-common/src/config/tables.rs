@@ -303,7 +303,7 @@ pub struct DaemonTable {
     pub idle_timeout: Option<Located<i64>>,
     /// Seconds that one call of a script may take. Default 60.
     pub script_timeout: Option<Located<f64>>,
-    /// Warm workers; 0 is one per core. Default 0.
+    /// Warm workers that are kept; 0 is two per core. Default 0.
     pub workers: Option<Located<i64>>,
     /// Megabytes of memory that a script may use; 0 is no limit. Default 8192.
     pub script_memory_megabytes: Option<Located<i64>>,

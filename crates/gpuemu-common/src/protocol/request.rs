@@ -246,6 +246,9 @@ pub struct ReplayCase {
     /// What the case was drawn from, where no stored failure has the seed.
     #[serde(default)]
     pub config: FuzzConfig,
+    /// The smallest form of the failure in place of the failure itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub minimized: bool,
 }
 
 /// Shrink a failing case.

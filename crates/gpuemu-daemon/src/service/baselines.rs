@@ -78,8 +78,8 @@ impl Service {
         let summary = |tag: crate::store::BaselineTag| BaselineSummary {
             tag: tag.tag,
             time: tag.time,
-            ops: tag.ops as usize,
-            cases: tag.cases as usize,
+            ops: tag.ops,
+            cases: tag.cases,
         };
         Ok(Response::Baselines { baselines: tags.into_iter().map(summary).collect() })
     }

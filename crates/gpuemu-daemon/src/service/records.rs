@@ -93,6 +93,7 @@ pub(super) fn stored_result(record: &ResultRecord) -> ValidationResult {
         run: Some(record.run),
         time: record.time,
         minimized: false,
+        settings: Default::default(),
         replay: replay_line(&record.op, record.seed, &Default::default()),
     }
 }

@@ -60,14 +60,14 @@ impl Found {
 impl Service {
     /// Runs a case again.
     pub(super) fn reproduce(&self, request: &ReplayCase) -> Result<Response, Failure> {
-        let mut found = self.find(&request.project, request.op_name.as_deref(), request.seed, &request.config)?;
+        let mut found = self.find_replayed(request)?;
         let verdict = found.judge()?;
         Ok(Response::ValidationResult { result: Box::new(found.result(&verdict)) })
     }
 
     /// Runs a case again and returns every tensor of it.
     pub(super) fn inspect(&self, request: &ReplayCase) -> Result<Response, Failure> {
-        let mut found = self.find(&request.project, request.op_name.as_deref(), request.seed, &request.config)?;
+        let mut found = self.find_replayed(request)?;
         let verdict = found.judge()?;
         let result = found.result(&verdict);
         let steps = steps(&verdict, &found.started.op);
@@ -102,7 +102,8 @@ impl Service {
         if let Some(runs) = request.max_runs {
             budget.runs = runs as usize;
         }
-        let mut found = self.find(&request.project, request.op_name.as_deref(), request.seed, &request.config)?;
+        let mut found =
+            self.find(&request.project, request.op_name.as_deref(), request.seed, &request.config, false)?;
         job.say(&found.started.op.name);
         let verdict = found.judge()?;
         let original = found.result(&verdict);
@@ -181,6 +182,10 @@ impl Service {
         Ok(Response::Replayed { failures })
     }
 
+    fn find_replayed(&self, request: &ReplayCase) -> Result<Found, Failure> {
+        self.find(&request.project, request.op_name.as_deref(), request.seed, &request.config, request.minimized)
+    }
+
     /// The case that a seed stands for: of a stored failure, of a stored result, or drawn anew.
     fn find(
         &self,
@@ -188,6 +193,7 @@ impl Service {
         op: Option<&str>,
         seed: u64,
         settings: &FuzzConfig,
+        minimized: bool,
     ) -> Result<Found, Failure> {
         let project = self.project(reference)?;
         let query = ResultQuery {
@@ -197,7 +203,10 @@ impl Service {
             ..ResultQuery::default()
         };
         let failures = self.store.failures(&project.key, &query)?;
-        let stored = failures.iter().find(|record| !stored_failure(record).minimized).or(failures.first());
+        let stored = failures.iter().find(|record| stored_failure(record).minimized == minimized).or(failures.first());
+        // A stored case was drawn with settings of its own; others may be asked for.
+        let kept = stored.map(|record| stored_failure(record).settings);
+        let settings = &if *settings == FuzzConfig::default() { kept.unwrap_or_default() } else { settings.clone() };
         let (name, descriptor, snapshot) = match stored {
             Some(record) => (record.result.op.clone(), Some(record.result.descriptor.clone()), record.snapshot.clone()),
             None => match self.store.results(&project.key, &ResultQuery { limit: 1, ..query })?.first() {
@@ -281,12 +290,12 @@ fn replay_one(project: &Project, op: &mut Result<StartedOp, Failure>, record: &F
     let context = Context {
         op: &started.op.name,
         run: None,
-        settings: &FuzzConfig::default(),
+        settings: &before.settings,
         warn_threshold: project.config.policies.warn_threshold,
     };
     let mut result = result_of(&started.op.subject, &verdict, context);
     result.warnings.extend(notes);
-    (result.replay, result.minimized) = (before.replay.clone(), before.minimized);
+    result.minimized = before.minimized;
     let status = match verdict.outcome {
         Outcome::Passed => "FIXED",
         Outcome::Failed => "FAILED",

@@ -45,7 +45,7 @@ pub fn result_of(subject: &Subject, verdict: &Verdict, context: Context<'_>) -> 
         dtype: descriptor.dtype,
         sizes: descriptor.sizes.to_string(),
         shapes: shapes.collect(),
-        layout: descriptor.layout_summary(),
+        layout: descriptor.layout_summary(subject.schema()),
         values: descriptor.strategy.to_string(),
         parameters: descriptor.parameters.to_string(),
         failures: verdict.findings.clone(),
@@ -64,6 +64,7 @@ pub fn result_of(subject: &Subject, verdict: &Verdict, context: Context<'_>) -> 
         run: context.run,
         time: now(),
         minimized: false,
+        settings: context.settings.clone(),
         replay: replay_line(context.op, descriptor.seed, context.settings),
     }
 }

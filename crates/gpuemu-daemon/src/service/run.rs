@@ -157,7 +157,10 @@ impl Service {
         let (queue, reports) = (Mutex::new(ready), Mutex::new(Vec::new()));
         let total = plan.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let work = || {
-            while let Some((place, op)) = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front() {
+            loop {
+                // Taken in a statement of its own: the lock must not be held while the op runs.
+                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                let Some((place, op)) = next else { break };
                 job.say(&op.name);
                 let mut plan = plan.clone();
                 if let Some(total) = total.filter(|_| shares_time) {

@@ -58,14 +58,16 @@ impl CaseDescriptor {
         !tensor.optional || self.present.contains(&tensor.name)
     }
 
-    /// Layouts that are not contiguous, for reports.
-    pub fn layout_summary(&self) -> String {
-        let unusual: Vec<String> = self
-            .layouts
-            .iter()
-            .filter(|(_, layout)| *layout != Layout::Contiguous)
-            .map(|(name, layout)| format!("{name}:{layout}"))
-            .collect();
+    /// Layouts that are not contiguous, for reports: those that the inputs really have.
+    pub fn layout_summary(&self, schema: &Schema) -> String {
+        let mut unusual = Vec::new();
+        for spec in schema.inputs.iter().filter(|spec| self.has(spec)) {
+            let shape = spec.shape(&self.sizes).unwrap_or_default();
+            let layout = self.layout_of(&spec.name).for_shape(&shape);
+            if layout != Layout::Contiguous {
+                unusual.push(format!("{}:{layout}", spec.name));
+            }
+        }
         if unusual.is_empty() { "contiguous".to_string() } else { unusual.join(",") }
     }
 }

@@ -206,7 +206,8 @@ impl Parser<'_> {
         self.next += 1;
         let signed = if negative { format!("-{text}") } else { text };
         let value = match type_name {
-            "float" => signed.parse().ok().map(Scalar::Float),
+            // JSON, by which parameters reach a kernel, has no infinity.
+            "float" => signed.parse().ok().filter(|value: &f64| value.is_finite()).map(Scalar::Float),
             "int" => signed.parse().ok().map(Scalar::Int),
             "bool" => signed.parse().ok().map(Scalar::Bool),
             _ => return self.error(column, format!("a parameter is float, int or bool, not '{type_name}'")),

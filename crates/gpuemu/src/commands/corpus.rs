@@ -304,16 +304,10 @@ fn replay(entries: &[&'static Entry], seed: u64, format: Format) -> Result<u8, E
 
 fn verdict_text(entry: &Entry, verdict: &Verdict) -> String {
     let case = &verdict.case;
+    let layout = entry.subject().map(|subject| case.layout_summary(subject.schema())).unwrap_or_default();
     let mut text = format!(
         "{}: {:?}\n  op         {}\n  dtype      {}\n  sizes      {}\n  layout     {}\n  values     {}\n  seed       {}\n",
-        entry.name,
-        verdict.outcome,
-        case.op,
-        case.dtype,
-        case.sizes,
-        case.layout_summary(),
-        case.strategy,
-        case.seed
+        entry.name, verdict.outcome, case.op, case.dtype, case.sizes, layout, case.strategy, case.seed
     );
     if let Some(reason) = &verdict.undetermined {
         text.push_str(&format!("  undetermined: {reason}\n"));

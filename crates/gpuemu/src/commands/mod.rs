@@ -5,6 +5,7 @@ pub mod ci;
 pub mod completions;
 pub mod corpus;
 pub mod daemon;
+pub mod debug;
 pub mod diff;
 pub mod failures;
 pub mod fuzz;
@@ -39,6 +40,8 @@ pub enum Command {
     Minimize(minimize::Arguments),
     /// List, show and replay stored failures.
     Failures(failures::Arguments),
+    /// Look into stored failures, tensor by tensor.
+    Debug(debug::Arguments),
     /// Keep a good state under a tag.
     Baseline(baseline::Arguments),
     /// Run the cases of a baseline again and compare errors.
@@ -71,6 +74,7 @@ impl Command {
             Command::Reproduce(arguments) => reproduce::run(&arguments, options),
             Command::Minimize(arguments) => minimize::run(&arguments, options),
             Command::Failures(arguments) => failures::run(&arguments, options),
+            Command::Debug(arguments) => debug::run(&arguments, options),
             Command::Baseline(arguments) => baseline::run(&arguments, options),
             Command::Diff(arguments) => diff::run(&arguments, options),
             Command::Ci(arguments) => ci::run(&arguments, options),

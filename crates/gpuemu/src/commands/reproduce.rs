@@ -19,6 +19,9 @@ pub struct Arguments {
     /// The op; may be left out where a stored result has the seed.
     #[arg(long, value_name = "NAME")]
     op: Option<String>,
+    /// The smallest form of a failure that was minimized.
+    #[arg(long)]
+    minimized: bool,
     /// The case was drawn by a quick run.
     #[arg(long)]
     quick: bool,
@@ -33,18 +36,18 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let config = FuzzConfig { quick: arguments.quick, ..arguments.cases.config()? };
     let mut session = Session::open(options)?;
-    replay(&mut session, arguments.op.clone(), arguments.seed.value(), config, arguments.format)
+    let request = ReplayCase {
+        project: session.project(),
+        op_name: arguments.op.clone(),
+        seed: arguments.seed.value(),
+        config,
+        minimized: arguments.minimized,
+    };
+    replay(&mut session, request, arguments.format)
 }
 
 /// Runs a case again and shows its verdict.
-pub fn replay(
-    session: &mut Session,
-    op_name: Option<String>,
-    seed: u64,
-    config: FuzzConfig,
-    format: Format,
-) -> Result<u8, ExpectedError> {
-    let request = ReplayCase { project: session.project(), op_name, seed, config };
+pub fn replay(session: &mut Session, request: ReplayCase, format: Format) -> Result<u8, ExpectedError> {
     let result = match session.run(Request::Reproduce(request))? {
         Response::ValidationResult { result } => result,
         other => return Err(unexpected(&other).into()),

@@ -1,7 +1,7 @@
 //! `gpuemu test`: try the cases of a project's ops.
 
 use gpuemu_client::client::unexpected;
-use gpuemu_common::protocol::{FuzzConfig, Mode, Request, Response, RunCi};
+use gpuemu_common::protocol::{FuzzConfig, Mode, ReplayCase, Request, Response, RunCi};
 use gpuemu_common::report::RunReport;
 
 use super::reproduce;
@@ -73,7 +73,9 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
             [op] => Some(op.clone()),
             _ => return Err(ExpectedError::plain("--seed takes one --op at most")),
         };
-        return reproduce::replay(&mut Session::open(options)?, op, seed, config, format);
+        let mut session = Session::open(options)?;
+        let request = ReplayCase { project: session.project(), op_name: op, seed, config, minimized: false };
+        return reproduce::replay(&mut session, request, format);
     }
     let mut session = Session::open(options)?;
     if arguments.watch {
