@@ -52,7 +52,7 @@ FAIL  shift
   float32, x[2, 4], contiguous, integers values, by=2.0, seed 14818979533484651488
     value: 2 of 8 elements of 'out' differ; no pattern in place or ratio [formula]
     worst at [0, 3]: 2, expected 1 (error 1, allowed 2.000e-5)
-    gpuemu reproduce 14818979533484651488 --op shift
+    gpuemu reproduce 14818979533484651488 --op shift --layouts contiguous
   largest error 1 (50000.00 of fixed (atol = 1e-5, rtol = 1e-5)), module ops
   not checked: unwritten outputs, stores out of bounds, modified inputs
 inputs

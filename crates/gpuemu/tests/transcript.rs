@@ -26,6 +26,7 @@ PASS   scale_bias_relu  200 cases, float16 float32, largest error [..] of the to
     assert!(text.contains("FAIL   softmax "), "{text}");
     assert!(text.contains("it passed in the run before"), "{text}");
     assert!(text.contains("PASS   scale_bias_relu"), "{text}");
+    readme_shows(&text);
     // Op, dtype, shape and seed are named, and how to see it again.
     let report = project.json(&["test", "--op", "softmax", "--base-seed", "1", "--format", "json"], 1);
     let failure = &report["ops"][0]["failures"][0];
@@ -75,6 +76,19 @@ against baseline v1 (threshold 10 %)
     project.gpuemu(&["ci", "--quick", "--baseline", "v1", "--fail-on-regression"]).assert().success();
     project.gpuemu(&["ci", "--quick", "--baseline", "broken.json", "--fail-on-regression"]).assert().success();
     project.gpuemu(&["report"]).assert().success();
+}
+
+/// The README shows this failure; `...` stands for what differs between machines.
+fn readme_shows(text: &str) {
+    let readme = include_str!("../../../README.md");
+    let block = readme.split("exits with 1:\n\n```text\n").nth(1).unwrap().split("```").next().unwrap();
+    for (shown, line) in block.lines().zip(text.lines()) {
+        let mut rest = line;
+        for part in shown.split("...") {
+            let place = rest.find(part).unwrap_or_else(|| panic!("the README shows\n{shown}\nin place of\n{line}"));
+            rest = &rest[place + part.len()..];
+        }
+    }
 }
 
 /// Only whole tiles are looked at.
