@@ -9,6 +9,7 @@ pub mod home;
 pub mod jobs;
 pub mod lifecycle;
 mod logging;
+mod op_definition;
 pub mod project;
 mod python_program;
 mod python_runner;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use gpuemu_common::config::Environment;
 use thiserror::Error;
 
+use crate::executor;
 use crate::home::HomeError;
 use crate::logging;
 use crate::server::Daemon;
@@ -36,8 +37,10 @@ pub fn run(environment: Environment, foreground: bool) -> Result<(), DaemonError
     logging::start(&home, service.settings.log_level, foreground);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let ended = runtime.block_on(serve(service, &socket));
-    // A reference that hangs must not keep the daemon alive.
+    // A reference that hangs must neither keep the daemon alive nor outlive it.
+    executor::end_all();
     runtime.shutdown_timeout(Duration::from_secs(2));
+    executor::end_all();
     ended
 }
 

@@ -34,6 +34,14 @@ impl PythonRunner {
         Self { description, program, extra, withheld, timeout, broken: None }
     }
 
+    /// The arguments that are not tensors, as the program gets them.
+    pub fn arguments(&self, parameters: &Parameters) -> Map<String, Value> {
+        let mut arguments = parameters_json(parameters);
+        arguments.retain(|name, _| !self.withheld.contains(name));
+        arguments.extend(self.extra.clone());
+        arguments
+    }
+
     /// Why the program could not even be started, if that happened: no verdict on the kernel.
     pub fn broken(&self) -> Option<&ExecutorError> {
         self.broken.as_ref()
@@ -53,9 +61,7 @@ impl Runner for PythonRunner {
                 inputs.push((spec.name.clone(), tensor));
             }
         }
-        let mut parameters = parameters_json(invocation.parameters);
-        parameters.retain(|name, _| !self.withheld.contains(name));
-        parameters.extend(self.extra.clone());
+        let parameters = self.arguments(invocation.parameters);
         let arguments = Arguments { inputs: &inputs, parameters: &parameters, timeout: self.timeout };
         let outputs = self.program.call(&arguments).map_err(|error| {
             if could_not_start(&error) {

@@ -9,10 +9,26 @@ use gpuemu_client::client::unexpected;
 use gpuemu_common::protocol::{OpSummary, ProjectOnly, Request, Response};
 
 use crate::expected_error::ExpectedError;
-use crate::session::Session;
+use crate::session::{Session, note};
+
+/// The ops to run: those asked for, and of them only those that changed since a revision, if one is given.
+/// `None` where none of them did.
+pub fn chosen(
+    session: &mut Session,
+    asked: &[String],
+    revision: Option<&String>,
+) -> Result<Option<Vec<String>>, ExpectedError> {
+    let Some(revision) = revision else { return Ok(Some(asked.to_vec())) };
+    let chosen = ops(session, revision, asked)?;
+    if chosen.is_empty() {
+        note(&format!("no op changed since {revision}"));
+        return Ok(None);
+    }
+    Ok(Some(chosen))
+}
 
 /// The ops, among those asked for if any are, that changed since a revision.
-pub fn ops(session: &mut Session, revision: &str, asked: &[String]) -> Result<Vec<String>, ExpectedError> {
+fn ops(session: &mut Session, revision: &str, asked: &[String]) -> Result<Vec<String>, ExpectedError> {
     let root = std::fs::canonicalize(&session.config.root)?;
     let files = changed_files(&root, revision)?;
     let project = session.project();

@@ -88,6 +88,7 @@ impl Session {
         // Without a handler an interrupt ends this process, and the job goes on without it.
         let _ = ctrlc::set_handler(|| {
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
+                gpuemu_daemon::executor::end_all();
                 std::process::exit(130);
             }
         });

@@ -252,6 +252,41 @@ fn pings_are_answered_and_a_job_is_cancelled_while_a_reference_hangs() {
 }
 
 #[test]
+fn a_script_that_hangs_does_not_outlive_the_daemon() {
+    let Some(_) = python() else { return };
+    let mut daemon = RunningDaemon::start();
+    let config = "[project]\nname = \"h\"\nframework = \"numpy\"\n\n[[ops]]\nname = \"relu\"\nmodule = \"relu\"\nreference = \"hang.py\"\nexecution_mode = \"MODE\"\ntimeout = 500.0\n";
+    let hang = "import os\nimport time\n\nwith open(\"number.new\", \"w\") as file:\n    file.write(str(os.getpid()))\nos.rename(\"number.new\", \"number\")\ntime.sleep(600)\n";
+    let mut processes = Vec::new();
+    for mode in ["script_based", "daemon_orchestrated"] {
+        let files = [("gpuemu.toml", &*config.replace("MODE", mode)), ("relu.py", RELU), ("hang.py", hang)];
+        let project = daemon.project_with(mode, &files);
+        let job = Request::SubmitJob { job: Box::new(fuzz(&project, 1, 1)) };
+        daemon.client().call(&job).unwrap();
+        let started = Instant::now();
+        while !project.root.join("number").exists() {
+            assert!(started.elapsed() < PATIENCE, "the script did not start");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        processes.push(std::fs::read_to_string(project.root.join("number")).unwrap());
+    }
+    ask(&mut daemon.connection(), &json!({ "type": "Shutdown" }));
+    assert!(daemon.ended().success());
+    for process in processes {
+        let alive = || {
+            let state = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+            // A process that nobody has waited for yet is dead all the same.
+            !state.is_empty() && !state.contains(") Z ")
+        };
+        let started = Instant::now();
+        while cfg!(target_os = "linux") && alive() {
+            assert!(started.elapsed() < Duration::from_secs(10), "process {process} outlives the daemon");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
 fn two_projects_share_a_daemon_and_see_only_their_own() {
     let Some(_) = python() else { return };
     let daemon = RunningDaemon::start();

@@ -198,12 +198,23 @@ pub struct Inspection {
     pub result: ValidationResult,
     /// The checks, in order.
     pub steps: Vec<InspectionStep>,
-    /// Its inputs.
+    /// Everything that decides the case whose tensors follow: the extra case that failed, where the case
+    /// itself did not.
+    pub shown: Value,
+    /// Its inputs, as the op got them: strides and gaps included where it sees them.
     pub inputs: NamedTensorData,
+    /// Arguments that are not tensors, as the op got them.
+    pub parameters: Map<String, Value>,
     /// What the op returned.
     pub outputs: NamedTensorData,
     /// What the reference says, in float64.
     pub expected: NamedTensorData,
+    /// How far each element may be from that, its final rounding included, in float64.
+    pub allowed: NamedTensorData,
+    /// Dtypes that outputs must have.
+    pub output_dtypes: Vec<(String, DType)>,
+    /// Whether two runs may differ in bits.
+    pub atomics: bool,
 }
 
 /// One check.

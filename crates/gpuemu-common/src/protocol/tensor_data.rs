@@ -151,6 +151,16 @@ impl TensorData {
         Self { data: Some(STANDARD.encode(bytes)), ..Self::form(tensor.dtype(), tensor.shape()) }
     }
 
+    /// A tensor as base64 text, with its strides and gaps.
+    pub fn base64_as_it_lies(tensor: &Tensor) -> Self {
+        Self {
+            strides: (!tensor.is_contiguous()).then(|| tensor.strides().to_vec()),
+            offset: tensor.offset(),
+            data: Some(STANDARD.encode(tensor.storage().as_bytes())),
+            ..Self::form(tensor.dtype(), tensor.shape())
+        }
+    }
+
     fn form(dtype: DType, shape: &[usize]) -> Self {
         Self { dtype, shape: shape.to_vec(), strides: None, offset: 0, data: None, binary: None, shared: None }
     }
@@ -249,6 +259,7 @@ mod tests {
         assert_eq!(text, r#"{"dtype":"float32","shape":[2,3],"data":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"}"#);
         let read: TensorData = serde_json::from_str(&text).unwrap();
         assert_eq!(read.tensor(&[], no_memory).unwrap().to_contiguous_bytes(), elements);
+        assert_eq!(TensorData::base64_as_it_lies(&tensor).tensor(&[], no_memory).unwrap(), tensor);
         let mut payload = Payload::default();
         payload.push(&tensor);
         let data = payload.push(&tensor);

@@ -1,10 +1,11 @@
 //! A process and everything it starts: one group, ended as a whole.
 
+use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -31,6 +32,21 @@ impl Deadline {
     }
 }
 
+/// The groups that run, by number.
+static LIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+fn live() -> MutexGuard<'static, BTreeSet<i32>> {
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Kills every group that runs, for a process that is about to end: a script that hangs would outlive it.
+pub fn end_all() {
+    for group in live().iter().filter_map(|number| Pid::from_raw(*number)) {
+        // One that has just ended needs no killing.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
 /// A process that leads a group of its own. Dropped, the group is killed.
 #[derive(Debug)]
 pub(super) struct Group {
@@ -41,7 +57,9 @@ pub(super) struct Group {
 impl Group {
     /// Starts a process.
     pub(super) fn spawn(command: &mut Command) -> io::Result<Self> {
-        Ok(Self { child: command.process_group(0).spawn()?, status: None })
+        let group = Self { child: command.process_group(0).spawn()?, status: None };
+        live().insert(group.id().as_raw_nonzero().get());
+        Ok(group)
     }
 
     /// The process, which is also the group's.
@@ -62,6 +80,8 @@ impl Group {
             None => {
                 // Nobody is left to be killed, or everybody: both are fine.
                 let _ = kill_process_group(self.id(), Signal::KILL);
+                // Taken out before it is waited for: after that its number may be somebody else's.
+                live().remove(&self.id().as_raw_nonzero().get());
                 let status = self.child.wait()?;
                 self.status = Some(status);
                 Ok(status)

@@ -1,15 +1,17 @@
 //! Running a case again: as it was, shrunk, or with everything shown.
 
-use gpuemu_common::Tensor;
 use gpuemu_common::finding::{Check, Outcome};
 use gpuemu_common::protocol::{
-    Encoding, ErrorCode, FuzzConfig, Inspection, InspectionStep, Minimize, Minimized, Neighbour, Payload,
-    ProjectReference, ReplayCase, ReplayFailures, Replayed, Response,
+    Encoding, ErrorCode, FuzzConfig, Inspection, InspectionStep, Minimize, Minimized, NamedTensorData, Neighbour,
+    Payload, ProjectReference, ReplayCase, ReplayFailures, Replayed, Response, TensorData,
 };
 use gpuemu_common::report::ValidationResult;
+use gpuemu_common::{DType, Tensor};
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::minimise::{Budget, MinimiseStrategy, minimise_case};
+use gpuemu_engine::oracle::allowance::allowance;
 use gpuemu_engine::oracle::judge::run_case;
+use gpuemu_engine::runner::Runner;
 use gpuemu_engine::{Case, CaseDescriptor, Verdict, judge};
 
 use super::records::stored_failure;
@@ -72,24 +74,46 @@ impl Service {
         let result = found.result(&verdict);
         let steps = steps(&verdict, &found.started.op);
         let StartedOp { op, runner } = &mut found.started;
+        let mut case = found.case;
+        if let Some(failing) = &verdict.failing_case {
+            case = materialise(op.subject.schema(), failing).map_err(|error| Failure::invalid(error.to_string()))?;
+        }
         let specs: Vec<_> =
-            op.subject.schema().outputs.iter().filter(|spec| found.case.descriptor.has(spec)).cloned().collect();
-        let mut outputs: Vec<(String, Tensor)> = Vec::new();
+            op.subject.schema().outputs.iter().filter(|spec| case.descriptor.has(spec)).cloned().collect();
+        let mut inspection = Inspection {
+            result,
+            steps,
+            shown: serde_json::to_value(&case.descriptor).unwrap_or_default(),
+            inputs: NamedTensorData::default(),
+            parameters: runner.arguments(&case.descriptor.parameters),
+            outputs: NamedTensorData::default(),
+            expected: NamedTensorData::default(),
+            allowed: NamedTensorData::default(),
+            output_dtypes: Vec::new(),
+            atomics: op.subject.precision.atomics,
+        };
+        let layouts = runner.description().layouts;
+        for (name, tensor) in named_inputs(op.subject.schema(), &case) {
+            let tensor = if layouts { tensor } else { tensor.to_contiguous() };
+            inspection.inputs.0.push((name, TensorData::base64_as_it_lies(&tensor)));
+        }
         // A kernel that fails to run has no outputs to show; the verdict says why.
-        for (spec, buffer) in specs.iter().zip(run_case(&op.subject, &found.case, runner).unwrap_or_default()) {
-            outputs.extend(buffer.to_tensor().ok().map(|tensor| (spec.name.clone(), tensor)));
+        for (spec, buffer) in specs.iter().zip(run_case(&op.subject, &case, runner).unwrap_or_default()) {
+            let output = buffer.to_tensor().ok().map(|tensor| (spec.name.clone(), TensorData::base64(&tensor)));
+            inspection.outputs.0.extend(output);
         }
-        let mut expected = Vec::new();
-        for (spec, expectation) in specs.iter().zip(op.subject.expect(&found.case).unwrap_or_default()) {
-            let shape = spec.shape(&found.case.descriptor.sizes).unwrap_or_default();
-            let tensor = Tensor::from_f64(gpuemu_common::DType::F64, shape, &expectation.values);
-            expected.extend(tensor.ok().map(|tensor| (spec.name.clone(), tensor)));
+        for (spec, expectation) in specs.iter().zip(op.subject.expect(&case).unwrap_or_default()) {
+            let dtype = spec.dtype_in(case.descriptor.dtype);
+            let shape = spec.shape(&case.descriptor.sizes).unwrap_or_default();
+            let numbers = |values: &[f64]| {
+                let tensor = Tensor::from_f64(DType::F64, shape.clone(), values).ok()?;
+                Some((spec.name.clone(), TensorData::base64(&tensor)))
+            };
+            inspection.expected.0.extend(numbers(&expectation.values));
+            inspection.allowed.0.extend(numbers(&allowance(&op.subject.rule(dtype), &expectation)));
+            inspection.output_dtypes.push((spec.name.clone(), dtype));
         }
-        let inputs = named_inputs(op.subject.schema(), &found.case);
-        let mut none = Payload::default();
-        let mut write = |tensors: &[(String, Tensor)]| write_tensors(tensors, Encoding::Base64, &mut none);
-        let (inputs, outputs, expected) = (write(&inputs), write(&outputs), write(&expected));
-        Ok(Response::Inspection { inspection: Box::new(Inspection { result, steps, inputs, outputs, expected }) })
+        Ok(Response::Inspection { inspection: Box::new(inspection) })
     }
 
     /// Shrinks a failing case and keeps the smallest one.

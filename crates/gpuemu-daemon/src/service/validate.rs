@@ -11,8 +11,9 @@ use gpuemu_engine::{Case, Verdict};
 
 use super::result::{Context, record_of, result_of};
 use super::{Service, read_tensor, read_tensors, streamed};
-use crate::configured_op::{ConfiguredOp, set_parameter};
+use crate::configured_op::ConfiguredOp;
 use crate::failure::Failure;
+use crate::op_definition::set_parameter;
 use crate::project::Project;
 use crate::python_program::match_outputs;
 use crate::store::{FailureRecord, Snapshot};

@@ -1,5 +1,6 @@
 //! Decides whether a kernel is wrong.
 
+pub mod allowance;
 pub mod bias;
 pub mod calibrate;
 pub mod cell;

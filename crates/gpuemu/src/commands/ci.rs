@@ -10,7 +10,7 @@ use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::ReportOutput;
 use crate::report;
-use crate::session::{GlobalOptions, Session, note};
+use crate::session::{GlobalOptions, Session};
 
 /// Arguments of `gpuemu ci`.
 #[derive(Debug, Clone, clap::Args)]
@@ -49,14 +49,9 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let baseline = arguments.baseline.as_deref().map(baseline).transpose()?;
     let mut session = Session::open(options)?;
-    let mut ops = arguments.op.clone();
-    if let Some(revision) = &arguments.changed {
-        ops = changed::ops(&mut session, revision, &ops)?;
-        if ops.is_empty() {
-            note(&format!("no op changed since {revision}"));
-            return Ok(exit_code::PASSED);
-        }
-    }
+    let Some(ops) = changed::chosen(&mut session, &arguments.op, arguments.changed.as_ref())? else {
+        return Ok(exit_code::PASSED);
+    };
     let request = RunCi {
         project: session.project(),
         ops,

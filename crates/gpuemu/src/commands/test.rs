@@ -11,7 +11,7 @@ use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, ReportFormat, ReportOutput};
 use crate::report;
-use crate::session::{GlobalOptions, Session, note};
+use crate::session::{GlobalOptions, Session};
 use crate::watch;
 
 /// Arguments of `gpuemu test`.
@@ -85,14 +85,9 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
 }
 
 fn once(session: &mut Session, arguments: &Arguments) -> Result<u8, ExpectedError> {
-    let mut ops = arguments.op.clone();
-    if let Some(revision) = &arguments.changed {
-        ops = changed::ops(session, revision, &ops)?;
-        if ops.is_empty() {
-            note(&format!("no op changed since {revision}"));
-            return Ok(exit_code::PASSED);
-        }
-    }
+    let Some(ops) = changed::chosen(session, &arguments.op, arguments.changed.as_ref())? else {
+        return Ok(exit_code::PASSED);
+    };
     let request = RunCi {
         project: session.project(),
         ops,

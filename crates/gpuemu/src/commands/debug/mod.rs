@@ -2,7 +2,6 @@
 
 mod export;
 mod open_case;
-mod rebuilt;
 mod repl;
 mod slice;
 mod tensor_view;

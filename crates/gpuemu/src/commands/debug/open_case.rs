@@ -5,6 +5,7 @@ use gpuemu_common::protocol::{FuzzConfig, Inspection, InspectionStep, NamedTenso
 use gpuemu_common::report::ValidationResult;
 use gpuemu_common::{DType, Tensor};
 use gpuemu_engine::CaseDescriptor;
+use serde_json::{Map, Value};
 
 use super::slice::select;
 use super::tensor_view;
@@ -23,12 +24,22 @@ pub struct OpenCase {
     pub next_step: usize,
     /// What it was drawn from, where no stored result has its seed.
     pub config: FuzzConfig,
-    /// Inputs, contiguous.
+    /// Everything that decides the case whose tensors these are.
+    pub shown: Value,
+    /// Inputs, as the op got them.
     pub inputs: NamedTensors,
+    /// Arguments that are not tensors, as the op got them.
+    pub parameters: Map<String, Value>,
     /// What the op returned.
     pub outputs: NamedTensors,
     /// What the reference says, in float64.
     pub expected: NamedTensors,
+    /// How far each element may be from that.
+    pub allowed: NamedTensors,
+    /// Dtypes that outputs must have.
+    pub output_dtypes: Vec<(String, DType)>,
+    /// Whether two runs may differ in bits.
+    pub atomics: bool,
     /// Inputs of the smallest failing case, once it was looked for.
     pub minimized: NamedTensors,
 }
@@ -40,6 +51,11 @@ impl OpenCase {
             inputs: read_tensors(&inspection.inputs)?,
             outputs: read_tensors(&inspection.outputs)?,
             expected: read_tensors(&inspection.expected)?,
+            allowed: read_tensors(&inspection.allowed)?,
+            output_dtypes: inspection.output_dtypes,
+            atomics: inspection.atomics,
+            shown: inspection.shown,
+            parameters: inspection.parameters,
             minimized: Vec::new(),
             result: inspection.result,
             steps: inspection.steps,
@@ -50,7 +66,7 @@ impl OpenCase {
 
     /// Everything that decides the case, if it can be read.
     pub fn descriptor(&self) -> Option<CaseDescriptor> {
-        serde_json::from_value(self.result.case.clone()).ok()
+        serde_json::from_value(self.shown.clone()).ok()
     }
 
     /// The groups of tensors: what they are called, and what a name of one starts with.

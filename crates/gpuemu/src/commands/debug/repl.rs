@@ -250,7 +250,7 @@ impl Repl {
         let open = OpenCase::read(inspection, config)?;
         write_text(&format!("{}{}", text::result(&open.result), open.list()))?;
         if open.result.failing_case.is_some() && !self.quiet {
-            note("these are the tensors of the case itself; `export` writes the extra case that failed");
+            note("these are the tensors of the extra case that failed; the case itself passed");
         }
         self.open = Some(open);
         Ok(())

@@ -1,0 +1,251 @@
+//! What an op of a project is: schema, tolerance and sampler, from its entry in the configuration.
+
+use std::collections::BTreeMap;
+
+use gpuemu_common::DType;
+use gpuemu_common::config::{self, DimensionRange, ToleranceMode};
+use gpuemu_common::protocol::FuzzConfig;
+use gpuemu_engine::ops;
+use gpuemu_engine::oracle::compare::Forgiven;
+use gpuemu_engine::schema::{Parameters, Scalar, Schema};
+use gpuemu_engine::{Sampler, Subject, Tolerance};
+use serde_json::{Map, Value};
+
+use crate::failure::Failure;
+use crate::project::Project;
+
+/// Elements, and work beyond them, of a case in a quick run.
+const QUICK_BUDGET: usize = 2_048;
+
+/// The schema of an op: its own signature, or the built-in one, with the dims and dtypes that the project allows.
+pub(crate) fn schema_of(project: &Project, op: &config::Op) -> Result<Schema, Failure> {
+    let config = &project.config;
+    let built_in = ops::find(&op.name);
+    let mut schema = match (&op.signature, built_in) {
+        (Some(signature), built_in) => {
+            let own = Schema::from_signature(&op.name, &signature.value).map_err(|error| {
+                let message = format!("signature of op '{}', column {}: {}", op.name, error.column + 1, error.message);
+                config.error_at(&signature.span, message, Some("see docs/signature.md".to_string()))
+            })?;
+            match built_in.filter(|_| op.reference.is_none()) {
+                Some(known) if known.schema().inputs == own.inputs && known.schema().outputs == own.outputs => {
+                    known.schema().clone()
+                }
+                Some(known) => {
+                    let message = format!("op '{}' is built in with another signature", op.name);
+                    let hint =
+                        format!("leave the signature out, give a reference, or use: {}", known.schema().signature);
+                    return Err(config.error_at(&signature.span, message, Some(hint)).into());
+                }
+                None => own,
+            }
+        }
+        (None, Some(known)) => known.schema().clone(),
+        (None, None) => {
+            let message = format!("op '{}' has no signature and is not built in", op.name);
+            let hint = match ops::nearest(&op.name) {
+                Some(meant) => {
+                    format!("give it a signature such as \"a[M,K] b[K,N] -> out[M,N]\", or name it `{meant}`")
+                }
+                None => "give it a signature such as \"a[M,K] b[K,N] -> out[M,N]\"".to_string(),
+            };
+            return Err(config.error_at(&op.span, message, Some(hint)).into());
+        }
+    };
+    schema.name.clone_from(&op.name);
+    for (name, range) in &op.dims {
+        let known: Vec<String> = schema.dimensions.iter().map(|dimension| dimension.name.clone()).collect();
+        let Some(dimension) = schema.dimensions.iter_mut().find(|dimension| dimension.name == *name) else {
+            let hint = format!("its dims are {}", known.join(", "));
+            return Err(config.error_at(&op.span, format!("op '{}' has no dim '{name}'", op.name), Some(hint)).into());
+        };
+        match range {
+            DimensionRange::List(sizes) => dimension.choices.clone_from(sizes),
+            DimensionRange::Range(low, high) => (dimension.minimum, dimension.maximum) = (*low, *high),
+        }
+    }
+    for name in op.shapes.iter().flat_map(BTreeMap::keys) {
+        if !schema.dimensions.iter().any(|dimension| dimension.name == *name) {
+            let message = format!("shapes of op '{}' name a dim '{name}' that it does not have", op.name);
+            return Err(config.error_at(&op.span, message, None).into());
+        }
+    }
+    let unknown = op.dtypes.iter().find(|dtype| !schema.dtypes.contains(dtype));
+    match unknown {
+        Some(dtype) if op.reference.is_none() => {
+            let known: Vec<String> = schema.dtypes.iter().map(ToString::to_string).collect();
+            let message = format!("op '{}' cannot be judged in {dtype}", op.name);
+            Err(config.error_at(&op.span, message, Some(format!("it is in {}", known.join(", ")))).into())
+        }
+        _ => {
+            schema.dtypes.clone_from(&op.dtypes);
+            Ok(schema)
+        }
+    }
+}
+
+/// An op judged by its built-in reference.
+pub(crate) fn built_in_subject(project: &Project, op: &config::Op, schema: Schema) -> Result<Subject, Failure> {
+    match ops::find(&op.name) {
+        Some(known) => Ok(Subject::with_schema(known, schema)),
+        None => {
+            let message = format!("op '{}' has no reference and is not built in", op.name);
+            let hint = "give it a reference script, or a callable as \"module:function\"".to_string();
+            Err(project.config.error_at(&op.span, message, Some(hint)).into())
+        }
+    }
+}
+
+/// Tolerance, precision and demands as the project says.
+pub(crate) fn judged_as_configured(
+    mut subject: Subject,
+    project: &Project,
+    op: &config::Op,
+) -> Result<Subject, Failure> {
+    let config = &project.config;
+    let given = !op.tolerances.is_empty() || op.reference.is_some();
+    let mode = op.tolerance.unwrap_or(if given { ToleranceMode::Fixed } else { ToleranceMode::Bound });
+    match mode {
+        ToleranceMode::Bound if op.reference.is_some() => {
+            let message = format!("op '{}' has a reference of its own, which gives values but no bound", op.name);
+            let hint = "leave the reference of a built-in op out, or use tolerance = \"fixed\"".to_string();
+            return Err(config.error_at(&op.span, message, Some(hint)).into());
+        }
+        ToleranceMode::Bound => subject.tolerance = Tolerance::Bound,
+        ToleranceMode::Calibrated => {
+            let message = format!("op '{}' has tolerance = \"calibrated\", but no calibration is stored", op.name);
+            let hint = "use \"bound\" or \"fixed\"".to_string();
+            return Err(config.error_at(&op.span, message, Some(hint)).into());
+        }
+        ToleranceMode::Fixed => {
+            for dtype in DType::ALL {
+                let pair = op.tolerances.get(&dtype).map(|pair| Tolerance::Fixed { atol: pair.atol, rtol: pair.rtol });
+                subject.tolerances.insert(dtype, pair.unwrap_or_else(|| Tolerance::fixed_default(dtype)));
+            }
+            subject.tolerance = Tolerance::fixed_default(DType::F32);
+        }
+    }
+    if let Some(precision) = &op.precision {
+        subject.precision = precision.clone();
+    }
+    subject.invariants.clone_from(&op.invariants);
+    subject.forgiven = Forgiven { nan: !config.validation.check_nan, infinity: !config.validation.check_inf };
+    subject.measured = true;
+    Ok(subject)
+}
+
+/// Bounds of a request narrow the schema; they never widen it.
+pub(crate) fn narrow(schema: &mut Schema, settings: &FuzzConfig) -> Result<(), Failure> {
+    for (what, bounds) in [("min_shape", &settings.min_shape), ("max_shape", &settings.max_shape)] {
+        if bounds.len() > schema.dimensions.len() {
+            let known: Vec<&str> = schema.dimensions.iter().map(|dimension| dimension.name.as_str()).collect();
+            let message = format!(
+                "{what} has {} sizes, but op '{}' has {} dims ({})",
+                bounds.len(),
+                schema.name,
+                known.len(),
+                known.join(", ")
+            );
+            return Err(Failure::invalid(message));
+        }
+        for (dimension, bound) in schema.dimensions.iter_mut().zip(bounds) {
+            if what == "min_shape" {
+                dimension.minimum = dimension.minimum.max(*bound);
+            } else {
+                dimension.maximum = dimension.maximum.min(*bound);
+            }
+            let (minimum, maximum) = (dimension.minimum, dimension.maximum);
+            dimension.choices.retain(|size| (minimum..=maximum).contains(size) || minimum > maximum);
+            dimension.preferred.retain(|size| (minimum..=maximum).contains(size));
+        }
+    }
+    for dimension in &schema.dimensions {
+        if dimension.minimum > dimension.maximum {
+            let (name, low, high) = (&dimension.name, dimension.minimum, dimension.maximum);
+            return Err(Failure::invalid(format!(
+                "no size of dim '{name}' is left: at least {low} and at most {high}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What cases of an op are drawn from.
+pub(crate) fn sampler_of(
+    project: &Project,
+    op: Option<&config::Op>,
+    schema: &Schema,
+    settings: &FuzzConfig,
+) -> Result<Sampler, Failure> {
+    let config = &project.config;
+    let mut sampler =
+        Sampler { dtypes: op.map_or_else(|| vec![DType::F32], |op| op.dtypes.clone()), ..Sampler::default() };
+    if let Some(dtypes) = &settings.dtypes {
+        if dtypes.is_empty() {
+            return Err(Failure::invalid("'dtypes' is empty").hint("name at least one dtype, or leave it out"));
+        }
+        sampler.dtypes.clone_from(dtypes);
+    } else if settings.quick {
+        let quick: Vec<DType> =
+            sampler.dtypes.iter().copied().filter(|dtype| config.ci.quick_dtypes.contains(dtype)).collect();
+        if !quick.is_empty() {
+            sampler.dtypes = quick;
+        }
+    }
+    // An op with a reference of its own takes any float dtype; a built-in one those of its schema.
+    let own_reference = op.is_some_and(|op| op.reference.is_some());
+    let known = op.and_then(|op| ops::find(&op.name)).or_else(|| ops::find(&schema.name));
+    let judged = known.filter(|_| !own_reference).map(|known| known.schema().dtypes.clone());
+    if let Some(dtype) = judged.and_then(|judged| sampler.dtypes.iter().copied().find(|dtype| !judged.contains(dtype)))
+    {
+        return Err(Failure::invalid(format!("op '{}' cannot be judged in {dtype}", schema.name)));
+    }
+    if let Some(layouts) = settings.layouts().map_err(Failure::invalid)? {
+        sampler.layouts = layouts;
+    }
+    sampler.strategy = settings.values.or(op.map(|op| op.values)).unwrap_or(config.validation.values);
+    if settings.quick {
+        sampler.budget = QUICK_BUDGET;
+        let shapes = op.into_iter().flat_map(|op| &op.shapes);
+        sampler.shapes = shapes.map(|shape| shape.iter().map(|(name, size)| (name.clone(), *size)).collect()).collect();
+    }
+    for (name, value) in op.into_iter().flat_map(|op| &op.kwargs) {
+        set_parameter(&mut sampler.parameters, schema, name, value).map_err(|message| {
+            op.map_or_else(
+                || Failure::invalid(message.clone()),
+                |op| config.error_at(&op.span, message.clone(), None).into(),
+            )
+        })?;
+    }
+    Ok(sampler)
+}
+
+/// Sets a parameter from JSON, if the op has one of that name.
+pub(crate) fn set_parameter(
+    parameters: &mut Parameters,
+    schema: &Schema,
+    name: &str,
+    value: &Value,
+) -> Result<(), String> {
+    let Some(spec) = schema.parameters.iter().find(|spec| spec.name == *name) else { return Ok(()) };
+    let scalar = match spec.default {
+        Scalar::Float(_) => value.as_f64().map(Scalar::Float),
+        Scalar::Int(_) => value.as_i64().map(Scalar::Int),
+        Scalar::Bool(_) => value.as_bool().map(Scalar::Bool),
+    };
+    let expected = match spec.default {
+        Scalar::Float(_) => "a number",
+        Scalar::Int(_) => "a whole number",
+        Scalar::Bool(_) => "true or false",
+    };
+    let scalar =
+        scalar.ok_or_else(|| format!("parameter '{name}' of op '{}' is {value}; expected {expected}", schema.name))?;
+    parameters.set(name, scalar);
+    Ok(())
+}
+
+/// Arguments that are no parameters of the schema: they go to the Python code as they are.
+pub(crate) fn extra_arguments(op: &config::Op, schema: &Schema) -> Map<String, Value> {
+    let own = op.kwargs.iter().filter(|(name, _)| !schema.parameters.iter().any(|spec| spec.name == **name));
+    own.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
