@@ -2,6 +2,7 @@
 
 use gpuemu_common::config::ConfigError;
 use gpuemu_common::protocol::{ErrorCode, Response};
+use gpuemu_engine::{Outcome, Verdict};
 
 use crate::executor::ExecutorError;
 use crate::store::StoreError;
@@ -26,6 +27,12 @@ impl Failure {
     /// A request that asks for something impossible.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidRequest, message)
+    }
+
+    /// A reference that gave no answer, in its own words.
+    pub fn reference(verdict: &Verdict) -> Option<Self> {
+        let failed = verdict.outcome == Outcome::Error;
+        failed.then(|| Self::new(ErrorCode::ReferenceScriptFailed, verdict.undetermined.clone().unwrap_or_default()))
     }
 
     /// Adds what to do.

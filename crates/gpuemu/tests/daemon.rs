@@ -287,6 +287,22 @@ fn a_script_that_hangs_does_not_outlive_the_daemon() {
 }
 
 #[test]
+fn a_reference_that_fails_is_named_by_its_code_and_nothing_is_stored() {
+    let Some(_) = python() else { return };
+    let daemon = RunningDaemon::start();
+    let config = format!("{NUMPY_PROJECT}reference = \"raises.py\"\n");
+    let raises = "raise ValueError('not today')\n";
+    let project = daemon.project_with("p", &[("gpuemu.toml", &config), ("relu.py", RELU), ("raises.py", raises)]);
+    let reproduce = json!({ "type": "Reproduce", "project": project, "op_name": "relu", "seed": 1 });
+    for request in [relu(&project), reproduce] {
+        let answer = ask(&mut daemon.connection(), &request);
+        assert_eq!(answer["code"], "ReferenceScriptFailed", "{answer}");
+        assert!(answer["message"].as_str().unwrap().contains("ValueError: not today"), "{answer}");
+    }
+    assert!(list(&daemon, &project).is_empty());
+}
+
+#[test]
 fn two_projects_share_a_daemon_and_see_only_their_own() {
     let Some(_) = python() else { return };
     let daemon = RunningDaemon::start();

@@ -52,10 +52,8 @@ impl Found {
     fn judge(&mut self) -> Result<Verdict, Failure> {
         let StartedOp { op, runner } = &mut self.started;
         let verdict = judge(&op.subject, &self.case, runner);
-        match runner.broken() {
-            Some(error) => Err(error.clone().into()),
-            None => Ok(verdict),
-        }
+        let failure = runner.broken().map(|error| error.clone().into()).or_else(|| Failure::reference(&verdict));
+        failure.map_or(Ok(verdict), Err)
     }
 }
 

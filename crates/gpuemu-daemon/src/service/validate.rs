@@ -69,6 +69,9 @@ impl Service {
         verdict: &Verdict,
         settings: &gpuemu_common::protocol::FuzzConfig,
     ) -> Result<Response, Failure> {
+        if let Some(failure) = Failure::reference(verdict) {
+            return Err(failure);
+        }
         let run = self.store.next_run();
         let warn_threshold = project.config.policies.warn_threshold;
         let context = Context { op: &op.name, run: Some(run), settings, warn_threshold };
