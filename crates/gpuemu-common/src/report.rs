@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::finding::{ElementCounts, Finding, Outcome};
-use crate::protocol::FuzzConfig;
+use crate::protocol::{FuzzConfig, NamedTensorData};
 use crate::{DType, number_text, seed_text};
 
 /// The version of a report's JSON.
@@ -78,6 +78,9 @@ pub struct ValidationResult {
     /// What its case was drawn from.
     #[serde(default)]
     pub settings: FuzzConfig,
+    /// Its inputs as they were kept, where one stored failure is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<NamedTensorData>,
     /// The command that runs it again.
     pub replay: String,
 }

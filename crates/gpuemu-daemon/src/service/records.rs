@@ -2,7 +2,7 @@
 
 use gpuemu_common::DType;
 use gpuemu_common::finding::{ElementCounts, Outcome};
-use gpuemu_common::protocol::{ErrorCode, GetResult, ListResults, Response};
+use gpuemu_common::protocol::{ErrorCode, GetResult, ListResults, NamedTensorData, Response, TensorData};
 use gpuemu_common::report::ValidationResult;
 use gpuemu_engine::CaseDescriptor;
 
@@ -35,7 +35,13 @@ impl Service {
         let query =
             ResultQuery { op: request.op_name.clone(), seed: Some(request.seed), limit: 1, ..ResultQuery::default() };
         if let Some(failure) = self.store.failures(&project.key, &query)?.first() {
-            return Ok(Response::ValidationResult { result: Box::new(stored_failure(failure)) });
+            let mut result = stored_failure(failure);
+            let mut inputs = NamedTensorData::default();
+            for (name, tensor) in failure.snapshot.tensors()? {
+                inputs.0.push((name, TensorData::base64_as_it_lies(&tensor)));
+            }
+            result.inputs = (!inputs.0.is_empty()).then_some(inputs);
+            return Ok(Response::ValidationResult { result: Box::new(result) });
         }
         match self.store.results(&project.key, &query)?.first() {
             Some(record) => Ok(Response::ValidationResult { result: Box::new(stored_result(record)) }),
@@ -94,6 +100,7 @@ pub(super) fn stored_result(record: &ResultRecord) -> ValidationResult {
         time: record.time,
         minimized: false,
         settings: Default::default(),
+        inputs: None,
         replay: replay_line(&record.op, record.seed, &Default::default()),
     }
 }

@@ -65,6 +65,7 @@ pub fn result_of(subject: &Subject, verdict: &Verdict, context: Context<'_>) -> 
         time: now(),
         minimized: false,
         settings: context.settings.clone(),
+        inputs: None,
         replay: replay_line(context.op, descriptor.seed, context.settings),
     }
 }
