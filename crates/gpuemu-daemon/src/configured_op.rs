@@ -15,7 +15,9 @@ use serde_json::{Map, Value};
 use crate::executor::Pool;
 use crate::external_reference::ExternalReference;
 use crate::failure::Failure;
-use crate::op_definition::{built_in_subject, extra_arguments, judged_as_configured, narrow, sampler_of, schema_of};
+use crate::op_definition::{
+    bound_beside, built_in_subject, extra_arguments, judged_as_configured, narrow, sampler_of, schema_of,
+};
 use crate::project::Project;
 use crate::python_program::{Entry, PythonProgram};
 use crate::python_runner::PythonRunner;
@@ -28,6 +30,8 @@ pub struct ConfiguredOp {
     pub line: usize,
     /// What it is judged by.
     pub subject: Subject,
+    /// The rigorous bound of the built-in op of that name, where the project judges by something else.
+    pub bound: Option<Subject>,
     /// What cases are drawn from.
     pub sampler: Sampler,
     /// What it is judged by, in words.
@@ -73,11 +77,13 @@ impl ConfiguredOp {
             }
         };
         let subject = judged_as_configured(subject, project, op)?;
+        let bound = bound_beside(&subject, op);
         let mut ready = Self {
             name: op.name.clone(),
             line: op.line,
             sampler: sampler_of(project, Some(op), subject.schema(), settings)?,
             subject,
+            bound,
             reference,
             source: source_words(op, program.as_ref()),
             warnings: Vec::new(),
@@ -112,6 +118,7 @@ impl ConfiguredOp {
             line: 0,
             sampler: sampler_of(project, None, subject.schema(), settings)?,
             subject,
+            bound: None,
             reference: "built-in fp64 reference".to_string(),
             source: "submitted".to_string(),
             warnings: Vec::new(),

@@ -134,6 +134,15 @@ pub(crate) fn judged_as_configured(
     Ok(subject)
 }
 
+/// The bound of the built-in op of that name, where an op is judged by a tolerance instead.
+pub(crate) fn bound_beside(subject: &Subject, op: &config::Op) -> Option<Subject> {
+    let known = ops::find(&op.name).filter(|_| !subject.tolerance.is_bound())?;
+    let (own, built_in) = (subject.schema(), known.schema());
+    let same =
+        own.inputs == built_in.inputs && own.outputs == built_in.outputs && own.parameters == built_in.parameters;
+    same.then(|| Subject::with_schema(known.clone(), own.clone()).precision(subject.precision.clone()))
+}
+
 /// Bounds of a request narrow the schema; they never widen it.
 pub(crate) fn narrow(schema: &mut Schema, settings: &FuzzConfig) -> Result<(), Failure> {
     for (what, bounds) in [("min_shape", &settings.min_shape), ("max_shape", &settings.max_shape)] {

@@ -24,6 +24,9 @@ use crate::store::{FailureRecord, ResultRecord};
 const BATCH: usize = 256;
 const BATCH_TIME: Duration = Duration::from_millis(250);
 
+/// Failures by a tolerance that are held against the bound as well.
+const MOST_COMPARED: u64 = 20;
+
 /// What a run does with each op.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
@@ -103,6 +106,8 @@ struct Campaign<'a> {
     report: OpReport,
     errors: LargestErrors,
     strength: Strength,
+    /// Failures that the rigorous bound of the built-in op would not have called one.
+    within_bound: u64,
     /// Why the first case that could not be judged could not be.
     undetermined: Option<String>,
     results: Vec<ResultRecord>,
@@ -122,6 +127,7 @@ impl<'a> Campaign<'a> {
             report,
             errors: LargestErrors::default(),
             strength: Strength::default(),
+            within_bound: 0,
             undetermined: None,
             results: Vec::new(),
             failures: Vec::new(),
@@ -168,6 +174,9 @@ impl<'a> Campaign<'a> {
         if let Some(message) = runner.broken().map(ToString::to_string) {
             self.stop(message);
             return None;
+        }
+        if let Some(bound) = op.bound.as_ref().filter(|_| verdict.failed() && self.report.failed < MOST_COMPARED) {
+            self.within_bound += u64::from(judge(bound, &case, runner).outcome == Outcome::Passed);
         }
         let warn_threshold = self.project.config.policies.warn_threshold;
         let context = Context { op: &op.name, run: Some(self.plan.run), settings: &self.plan.settings, warn_threshold };
@@ -281,6 +290,13 @@ impl<'a> Campaign<'a> {
             if share >= threshold && share <= 1.0 {
                 report.warnings.push(format!("an error uses {:.0} % of the tolerance", 100.0 * share));
             }
+        }
+        if self.within_bound > 0 {
+            let (within, looked_at) = (self.within_bound, report.failed.min(MOST_COMPARED));
+            report.warnings.push(format!(
+                "{within} of the first {looked_at} failures are within the rigorous bound of the built-in op: no correct \
+                 kernel can keep this tolerance; leave reference and tolerances out to be judged by the bound"
+            ));
         }
         if report.undetermined > 0 && report.passed > 0 {
             report.warnings.push(format!("{} cases could not be judged", report.undetermined));
