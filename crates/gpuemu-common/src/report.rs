@@ -258,9 +258,10 @@ impl RunReport {
     pub fn conclusion(&self) -> Conclusion {
         let any = |status: OpStatus| self.ops.iter().any(|op| op.status == status);
         let regressed = self.comparison.as_ref().is_some_and(|comparison| comparison.fails);
+        let incomparable = self.comparison.as_ref().is_some_and(ComparisonReport::is_incomplete);
         if any(OpStatus::Failed) || any(OpStatus::Unfinished) || regressed {
             Conclusion::Failed
-        } else if any(OpStatus::Error) || self.cases() == 0 {
+        } else if any(OpStatus::Error) || self.cases() == 0 || incomparable {
             Conclusion::Error
         } else {
             Conclusion::Passed
@@ -327,6 +328,11 @@ pub struct ComparisonReport {
 }
 
 impl ComparisonReport {
+    /// Whether some op of the baseline could not be compared.
+    pub fn is_incomplete(&self) -> bool {
+        self.ops.iter().any(|op| op.status == ComparisonStatus::NotComparable)
+    }
+
     /// Whether some op regressed.
     pub fn regressed(&self) -> bool {
         self.ops.iter().any(|op| op.status == ComparisonStatus::Regressed)

@@ -402,7 +402,7 @@ fn nothing_acknowledged_is_lost_when_the_daemon_is_killed() {
     }
     let kept: std::collections::BTreeSet<u64> =
         list(&daemon, &project).into_iter().filter_map(|result| result.run).collect();
-    assert!(acknowledged.len() > 100, "only {} results were acknowledged", acknowledged.len());
+    assert!(acknowledged.len() as u64 > moments / 10, "only {} results were acknowledged", acknowledged.len());
     let lost: Vec<u64> = acknowledged.iter().copied().filter(|run| !kept.contains(run)).collect();
     assert!(lost.is_empty(), "{} of {} acknowledged results are lost", lost.len(), acknowledged.len());
     eprintln!("{} results were acknowledged before {moments} kills; all are there", acknowledged.len());

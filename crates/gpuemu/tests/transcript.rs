@@ -136,6 +136,12 @@ against baseline good (threshold 10 %)
 "#]]);
     project.gpuemu(&["ci", "--baseline", "good.json", "--fail-on-regression"]).assert().code(1);
     project.gpuemu(&["ci", "--baseline", "good"]).assert().success();
+    // An op of the baseline that is gone is an error, not a pass.
+    project.write("add.py", code);
+    project.replace("gpuemu.toml", "name = \"add\"", "name = \"plus\"");
+    project.replace("gpuemu.toml", "module = \"add\"", "module = \"add:add\"");
+    project.gpuemu(&["ci", "--baseline", "good"]).assert().code(2);
+    project.gpuemu(&["diff", "--baseline", "good"]).assert().code(2);
 }
 
 #[test]

@@ -6,7 +6,6 @@ use gpuemu_common::report::RunReport;
 use super::run_options::CaseOptions;
 use super::test::run_ops;
 use crate::changed;
-use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::ReportOutput;
 use crate::report;
@@ -50,7 +49,7 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
     let baseline = arguments.baseline.as_deref().map(baseline).transpose()?;
     let mut session = Session::open(options)?;
     let Some(ops) = changed::chosen(&mut session, &arguments.op, arguments.changed.as_ref())? else {
-        return Ok(exit_code::PASSED);
+        return report::write_nothing(&session, &arguments.output);
     };
     let request = RunCi {
         project: session.project(),

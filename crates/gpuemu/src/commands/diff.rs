@@ -2,7 +2,6 @@
 
 use gpuemu_client::client::unexpected;
 use gpuemu_common::protocol::{CompareBaseline, Request, Response};
-use gpuemu_common::report::ComparisonStatus;
 
 use super::ci;
 use crate::exit_code;
@@ -38,10 +37,9 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         Format::Json => write_json(&comparison)?,
         Format::Text => write_text(&text::comparison(&comparison))?,
     }
-    let incomparable = comparison.ops.iter().any(|op| op.status == ComparisonStatus::NotComparable);
     Ok(if comparison.regressed() {
         exit_code::FAILED
-    } else if incomparable {
+    } else if comparison.is_incomplete() {
         exit_code::ENVIRONMENT_ERROR
     } else {
         exit_code::PASSED

@@ -7,7 +7,6 @@ use gpuemu_common::report::RunReport;
 use super::reproduce;
 use super::run_options::CaseOptions;
 use crate::changed;
-use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, ReportFormat, ReportOutput};
 use crate::report;
@@ -86,7 +85,7 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
 
 fn once(session: &mut Session, arguments: &Arguments) -> Result<u8, ExpectedError> {
     let Some(ops) = changed::chosen(session, &arguments.op, arguments.changed.as_ref())? else {
-        return Ok(exit_code::PASSED);
+        return report::write_nothing(session, &arguments.output);
     };
     let request = RunCi {
         project: session.project(),
