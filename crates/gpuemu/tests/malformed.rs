@@ -169,6 +169,29 @@ fn zero_size_tensors_are_judged_and_not_refused() {
 }
 
 #[test]
+fn rows_of_nothing_are_refused_before_anybody_counts_them() {
+    let mut daemon = RunningDaemon::start();
+    let empty = |shape: &[u64]| json!({ "dtype": "float32", "shape": shape, "data": "" });
+    let request = |op: &str, input: &[u64], output: &[u64]| {
+        json!({
+            "type": "ValidateOp", "project": daemon.project(), "op_name": op,
+            "inputs": { "input": empty(input) }, "output": empty(output),
+        })
+    };
+    let requests = [
+        request("sum", &[1 << 40, 0], &[0]),
+        request("softmax", &[1 << 40, 0], &[1 << 40, 0]),
+        request("relu", &[1 << 40, 0], &[1 << 40, 0]),
+        request("max", &[1 << 20, 1 << 20, 0], &[0]),
+    ];
+    for request in requests {
+        let answer = ask(&mut daemon.connection(), &request);
+        assert_eq!(answer["code"], "InvalidRequest", "{request}: {answer}");
+    }
+    assert!(daemon.lives());
+}
+
+#[test]
 fn a_message_beyond_the_limit_is_refused_by_name() {
     let daemon = RunningDaemon::start_with("[daemon]\nmessage_megabytes = 1\n");
     let answer = ask_bytes(&mut daemon.connection(), &vec![b' '; 2 << 20]);

@@ -165,6 +165,13 @@ impl TensorData {
         Self { dtype, shape: shape.to_vec(), strides: None, offset: 0, data: None, binary: None, shared: None }
     }
 
+    /// Bytes that it takes in a message or in memory.
+    pub fn length(&self) -> u64 {
+        let text = self.data.as_ref().map_or(0, String::len) as u64;
+        let spans = self.binary.map_or(0, |span| span.length) + self.shared.as_ref().map_or(0, |place| place.length);
+        text + spans
+    }
+
     /// A contiguous tensor whose bytes lie in shared memory.
     pub fn in_shared_memory(dtype: DType, shape: &[usize], shared: SharedMemory) -> Self {
         Self { shared: Some(shared), ..Self::form(dtype, shape) }

@@ -40,8 +40,15 @@ impl Service {
         };
         let mut payload = Payload::default();
         let mut cases = Vec::with_capacity(seeds.len());
+        let mut bytes = 0;
         for seed in seeds {
-            cases.push(generate(&op, seed, request.encoding, &mut payload)?);
+            let case = generate(&op, seed, request.encoding, &mut payload)?;
+            bytes += case.inputs.0.iter().map(|(_, data)| data.length()).sum::<u64>();
+            if bytes > self.settings.message_bytes {
+                let message = format!("{} cases have more than {} bytes", cases.len() + 1, self.settings.message_bytes);
+                return Err(Failure::invalid(message).hint("ask for fewer at a time"));
+            }
+            cases.push(case);
         }
         Ok(Answer { response: Response::TestBatch { cases }, payload })
     }

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use gpuemu_common::{DType, Layout, Strategy, Tensor};
 
-use super::{Case, CaseDescriptor, GENERATOR_VERSION};
+use super::{Case, CaseDescriptor, CaseError, GENERATOR_VERSION};
 use crate::schema::{Parameters, Schema, Sizes, TensorSpec};
 
 /// Why inputs make no case of an op.
@@ -45,6 +45,19 @@ pub enum GivenError {
         /// The size it has elsewhere.
         known: String,
     },
+    /// A dim is smaller than the op allows.
+    #[error("dim '{name}' is {size}, but the op needs at least {minimum}")]
+    TooSmall {
+        /// The dim.
+        name: String,
+        /// Its size.
+        size: usize,
+        /// The smallest allowed.
+        minimum: usize,
+    },
+    /// Nobody can compute the case.
+    #[error(transparent)]
+    Case(#[from] CaseError),
     /// A dim that cannot be told from the shapes.
     #[error("the size of '{0}' cannot be told from the shapes of the inputs")]
     Unsolved(String),
@@ -123,6 +136,14 @@ pub fn describe(
     }
     let dtype = case_dtype(schema, &pairs)?;
     let sizes = solve(schema, &pairs)?;
+    for dimension in &schema.dimensions {
+        // What the op is defined for; the largest sizes of a schema are only those that are sampled.
+        let size = sizes.get(&dimension.name).unwrap_or(0);
+        if size < dimension.minimum.min(1) {
+            let (name, minimum) = (dimension.name.clone(), dimension.minimum);
+            return Err(GivenError::TooSmall { name, size, minimum });
+        }
+    }
     let mut present: Vec<String> =
         pairs.iter().filter(|(spec, _)| spec.optional).map(|(spec, _)| spec.name.clone()).collect();
     let optional_outputs = schema.outputs.iter().filter(|spec| spec.optional && wanted_outputs.contains(&spec.name));
@@ -131,7 +152,7 @@ pub fn describe(
     for spec in &schema.parameters {
         all.set(&spec.name, parameters.get(&spec.name).unwrap_or(spec.default));
     }
-    Ok(CaseDescriptor {
+    let descriptor = CaseDescriptor {
         generator: GENERATOR_VERSION,
         op: schema.name.clone(),
         schema: fingerprint.to_string(),
@@ -142,7 +163,9 @@ pub fn describe(
         strategy: Strategy::Regular,
         parameters: all,
         present,
-    })
+    };
+    descriptor.check_size(schema)?;
+    Ok(descriptor)
 }
 
 fn case_dtype(schema: &Schema, pairs: &[(&TensorSpec, &Form)]) -> Result<DType, GivenError> {
@@ -272,6 +295,10 @@ mod tests {
             let error = sizes_of(matmul, &shapes).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
+        let huge = Form { name: "x".to_string(), dtype: DType::F32, shape: vec![1 << 40, 0] };
+        let rows = Schema::from_signature("op", "x[...,N] -> o[...]").unwrap();
+        let error = describe(&rows, "", 0, &[huge], &Parameters::default(), &[]).unwrap_err().to_string();
+        assert!(error.contains("is too large"), "{error}");
         let error = sizes_of("x[M/2] -> o[M]", &[("x", &[3])]).unwrap_err();
         assert!(error.contains("'M' cannot be told"), "{error}");
         let schema = Schema::from_signature("op", matmul).unwrap();
