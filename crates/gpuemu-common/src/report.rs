@@ -294,6 +294,8 @@ pub struct OpComparison {
     pub cases: u64,
     /// Cases that passed then and fail now.
     pub newly_failing: u64,
+    /// Cases that fail now.
+    pub failing: u64,
     /// Largest error then.
     #[serde(with = "number_text")]
     pub before_abs: f64,
@@ -331,6 +333,11 @@ impl ComparisonReport {
     /// Whether some op of the baseline could not be compared.
     pub fn is_incomplete(&self) -> bool {
         self.ops.iter().any(|op| op.status == ComparisonStatus::NotComparable)
+    }
+
+    /// Whether some case fails, as it may have done before.
+    pub fn is_failing(&self) -> bool {
+        self.ops.iter().any(|op| op.failing > 0)
     }
 
     /// Whether some op regressed.

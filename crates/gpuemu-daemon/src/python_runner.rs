@@ -91,7 +91,7 @@ fn could_not_start(error: &ExecutorError) -> bool {
 
 fn runner_error(error: ExecutorError, timeout: Duration) -> RunnerError {
     match error {
-        ExecutorError::TimedOut { .. } => RunnerError::TimedOut(timeout.as_secs().max(1)),
+        ExecutorError::TimedOut { .. } => RunnerError::TimedOut(timeout),
         ExecutorError::Failed { .. } => RunnerError::Crashed(error.to_string()),
         _ => RunnerError::Raised(error.to_string()),
     }

@@ -10,7 +10,8 @@ use gpuemu_client::client::{refused, run_job};
 use gpuemu_client::{Client, ClientError, TransportError};
 use gpuemu_common::config::{self, Config, ConfigError, Environment};
 use gpuemu_common::protocol::{JobStatus, ProjectReference, Request, Response};
-use gpuemu_daemon::Service;
+use gpuemu_daemon::home::HomeError;
+use gpuemu_daemon::{Service, ServiceError};
 
 use crate::expected_error::ExpectedError;
 use crate::progress::Progress;
@@ -115,10 +116,9 @@ impl Backend {
         }
         let home = environment.home().ok_or_else(no_home)?;
         let service = Service::open(&home, "gpuemu --no-daemon", environment.clone()).map_err(|error| {
-            ExpectedError::new(
-                error.to_string(),
-                "leave --no-daemon out to use the daemon, or stop it with `gpuemu daemon stop`",
-            )
+            let hint = "leave --no-daemon out to use the daemon, or stop it with `gpuemu daemon stop`";
+            let in_use = matches!(error, ServiceError::Home(HomeError::InUse { .. }));
+            ExpectedError { message: error.to_string(), hint: in_use.then(|| hint.to_string()) }
         })?;
         Ok(Backend::InProcess(service))
     }

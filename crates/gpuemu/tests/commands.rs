@@ -199,6 +199,25 @@ FIXED   double  [..]
 }
 
 #[test]
+fn every_stored_failure_is_replayed_and_a_failing_baseline_is_no_good_state() {
+    let Some(project) = small() else { return };
+    project.replace("kernels.py", "np.maximum(input, 0)", "np.maximum(input, 0) + 1");
+    project.replace("kernels.py", "x + x", "x + 1");
+    project.gpuemu(&["fuzz", "--op", "double", "--iterations", "20"]).assert().code(1);
+    project.gpuemu(&["fuzz", "--op", "relu", "--iterations", "200"]).assert().code(1);
+    let listed = project.gpuemu(&["failures"]).assert().success();
+    assert!(text_of(&listed.get_output().stderr).contains("these are the newest 100"));
+    // The older ones still fail: mending the newest does not make it green.
+    project.replace("kernels.py", "np.maximum(input, 0) + 1", "np.maximum(input, 0)");
+    let text = project.stdout(&["failures", "replay"], 1);
+    assert!(text.contains("FIXED   relu") && text.contains("FAILED  double"), "{text}");
+    let stored = project.gpuemu(&["baseline", "bad"]).assert().success();
+    assert!(text_of(&stored.get_output().stderr).contains("of these cases fail"));
+    let text = project.stdout(&["diff", "--baseline", "bad", "--op", "double"], 1);
+    assert!(text.contains("same") && text.contains("failing, 0 of them newly"), "{text}");
+}
+
+#[test]
 fn expected_failures_pass_the_gate_until_they_expire_or_are_mended() {
     let Some(project) = small() else { return };
     project.replace("kernels.py", "np.maximum(input, 0)", "np.maximum(input, 1)");

@@ -34,6 +34,7 @@ fn with_a_bad_configuration() {
         ("[project]\nname = \"p\"\n[validaton]\n", "did you mean `validation`?"),
         ("[project]\nname = 7\n", "line 2"),
         ("[project\n", "gpuemu.toml"),
+        ("[project]\nname = \"p\"\n[daemon]\nscript_timeout = 1e300\n", "at most 2592000"),
         ("[project]\nname = \"p\"\n[validation]\ndtypes = [\"float31\"]\n", "float31"),
     ] {
         project.write("gpuemu.toml", text);
@@ -108,7 +109,9 @@ fn when_no_case_is_run() {
     assert!(text_of(&output.stdout).contains("op 'relu' is left out"), "{}", text_of(&output.stdout));
     project.write("gpuemu.toml", CONFIG);
     project.write("relu.py", RELU);
-    for wrong in [["--iterations", "0"], ["--seconds", "0"], ["--seconds", "-1"], ["--dtypes", "float33"]] {
+    for wrong in
+        [["--iterations", "0"], ["--seconds", "0"], ["--seconds", "-1"], ["--seconds", "nan"], ["--dtypes", "float33"]]
+    {
         refused(&project, &["fuzz", wrong[0], wrong[1]]);
     }
     assert!(refused(&project, &["report"]).contains("no result"));
@@ -142,6 +145,8 @@ fn a_store_of_another_version_is_an_error_and_stays() {
     let words = refused(&project, &["test"]);
     assert!(words.contains("is not a gpuemu store"), "{words}");
     assert_eq!(std::fs::read(&file).unwrap(), b"not a store at all");
+    let words = refused(&project, &["--no-daemon", "test"]);
+    assert!(words.contains("is not a gpuemu store") && !words.contains("daemon stop"), "{words}");
 }
 
 #[test]

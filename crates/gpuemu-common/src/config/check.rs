@@ -168,10 +168,14 @@ fn check_tolerances(
     Ok(())
 }
 
+/// A month: longer than anybody waits, and far from what a clock cannot hold.
+const LONGEST_TIMEOUT: f64 = 30.0 * 24.0 * 3600.0;
+
 fn check_timeout(source: &Source, name: &str, value: &Option<Located<f64>>) -> Result<(), ConfigError> {
     match value {
-        Some(seconds) if !(seconds.value > 0.0 && seconds.value.is_finite()) => {
-            let message = format!("{name} is {} seconds, but must be above 0", seconds.value);
+        Some(seconds) if !(seconds.value > 0.0 && seconds.value <= LONGEST_TIMEOUT) => {
+            let value = seconds.value;
+            let message = format!("{name} is {value} seconds, but must be above 0 and at most {LONGEST_TIMEOUT}");
             Err(source.invalid(&seconds.span, message, None))
         }
         _ => Ok(()),

@@ -248,6 +248,9 @@ pub struct BaselineSummary {
     pub ops: usize,
     /// Its cases.
     pub cases: usize,
+    /// Of them failing, said when it is stored.
+    #[serde(default)]
+    pub failing: usize,
 }
 
 /// A generated case.

@@ -68,7 +68,11 @@ impl Service {
         }
         self.store.put_baseline(&records)?;
         let cases = records.iter().map(|record| record.cases.len()).sum();
-        let summary = BaselineSummary { tag: request.tag.clone(), time, ops: records.len(), cases };
+        let failing = |record: &BaselineRecord| {
+            record.cases.iter().filter(|case| outcome_of(case.outcome) == Outcome::Failed).count()
+        };
+        let failing = records.iter().map(failing).sum();
+        let summary = BaselineSummary { tag: request.tag.clone(), time, ops: records.len(), cases, failing };
         Ok(Response::Baselines { baselines: vec![summary] })
     }
 
@@ -80,6 +84,7 @@ impl Service {
             time: tag.time,
             ops: tag.ops,
             cases: tag.cases,
+            failing: 0,
         };
         Ok(Response::Baselines { baselines: tags.into_iter().map(summary).collect() })
     }
@@ -161,6 +166,7 @@ impl Service {
             status: ComparisonStatus::NotComparable,
             cases: 0,
             newly_failing: 0,
+            failing: 0,
             before_abs: 0.0,
             now_abs: 0.0,
             before_ulp: 0.0,
@@ -232,6 +238,7 @@ fn compare_case(
     let newly_failing = before.outcome == Outcome::Passed && verdict.failed();
     let largest = verdict.errors.absolute > comparison.now_abs;
     comparison.newly_failing += u64::from(newly_failing);
+    comparison.failing += u64::from(verdict.failed());
     if (newly_failing && comparison.newly_failing == 1) || (largest && comparison.newly_failing == 0) {
         let settings = FuzzConfig::default();
         let warn_threshold = project.config.policies.warn_threshold;
@@ -270,6 +277,7 @@ mod tests {
             status: ComparisonStatus::Same,
             cases: 1,
             newly_failing,
+            failing: newly_failing,
             before_abs: before.0,
             now_abs: now.0,
             before_ulp: before.1,

@@ -299,7 +299,8 @@ impl<'a> Campaign<'a> {
             ));
         }
         if report.undetermined > 0 && report.passed > 0 {
-            report.warnings.push(format!("{} cases could not be judged", report.undetermined));
+            let reason = self.undetermined.as_deref().unwrap_or_default();
+            report.warnings.push(format!("{} cases could not be judged, the first: {reason}", report.undetermined));
         }
         self.report
     }

@@ -24,7 +24,7 @@ use crate::jobs::Job;
 use crate::project::Project;
 use crate::store::{FailureRecord, ResultQuery, Snapshot};
 
-/// Failures that are looked at for one seed, or replayed where no number is given.
+/// Failures that are looked at for one seed.
 const FAILURES: usize = 1000;
 
 /// A case that was found, and the op that it is a case of.
@@ -172,7 +172,7 @@ impl Service {
     /// Runs stored failures again, each case once, the newest first.
     pub(super) fn replay_failures(&self, request: &ReplayFailures, job: &Job) -> Result<Response, Failure> {
         let project = self.project(&request.project)?;
-        let limit = request.limit.map_or(FAILURES, |limit| limit as usize);
+        let limit = request.limit.map_or(usize::MAX, |limit| limit as usize);
         let query = ResultQuery { op: request.op_name.clone(), limit, ..ResultQuery::default() };
         let mut distinct: Vec<FailureRecord> = Vec::new();
         for record in self.store.failures(&project.key, &query)? {

@@ -50,6 +50,11 @@ impl Service {
         let plan = self.plan(&project, request)?;
         let mut warnings = Vec::new();
         let chosen = choose(&project, request)?;
+        if !project.config.kernels.is_empty() {
+            let message =
+                "the [[kernels]] of this project are not checked: this version does not look into compiled kernels";
+            warnings.push(message.to_string());
+        }
         // Wrong names and settings are found before the first op is run.
         let mut ready = VecDeque::new();
         let mut reports: Vec<(usize, OpReport)> = Vec::new();

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -29,7 +30,16 @@ pub(super) struct DatabaseFile {
 
 impl DatabaseFile {
     /// Opens a store, or makes one, and brings it to the newest form.
+    ///
+    /// `redb` answers some kinds of damage with a panic: that is an error of the file, not of the program.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
+        catch_unwind(|| Self::open_or_panic(path)).unwrap_or_else(|_| {
+            let problem = "is damaged; nothing was changed. Move it away to begin a new one";
+            Err(StoreError::Damaged(format!("{} {problem}", path.display())))
+        })
+    }
+
+    fn open_or_panic(path: &Path) -> Result<Self, StoreError> {
         let database = open(path).map_err(|problem| problem.at(path))?;
         let file = Self { database, path: path.to_path_buf() };
         let current = u64::from(SCHEMA_VERSION);

@@ -43,7 +43,8 @@ pub fn check(
         tensor: spec.name.clone(),
         mismatched: violation.count,
         elements: values.len(),
-        worst: Some(WorstElement {
+        // A shape that rules the invariant out has no worst element.
+        worst: (violation.count > 0).then(|| WorstElement {
             index: coordinates(violation.first, shape),
             actual: values.get(violation.first).copied().unwrap_or(f64::NAN),
             expected: violation.expected,

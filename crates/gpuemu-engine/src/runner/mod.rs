@@ -4,6 +4,7 @@
 pub mod buffer;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use serde::Serialize;
 use thiserror::Error;
@@ -54,8 +55,8 @@ pub enum RunnerError {
     #[error("crashed: {0}")]
     Crashed(String),
     /// It did not finish in time.
-    #[error("did not finish within {0} s")]
-    TimedOut(u64),
+    #[error("did not finish within {} s", .0.as_secs_f64())]
+    TimedOut(Duration),
 }
 
 /// One call of a kernel, with buffers that belong to the engine.

@@ -9,7 +9,7 @@ use gpuemu_common::protocol::{BaselineSummary, ProjectOnly, Request, Response, S
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
-use crate::session::{GlobalOptions, Session};
+use crate::session::{GlobalOptions, Session, note};
 
 /// Arguments of `gpuemu baseline`.
 #[derive(Debug, Clone, clap::Args)]
@@ -83,6 +83,9 @@ fn describe(baselines: &[BaselineSummary]) -> String {
     for baseline in baselines {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}  {} ops, {} cases", baseline.tag, baseline.ops, baseline.cases);
+        if baseline.failing > 0 {
+            note(&format!("warning: {} of these cases fail: this is not a good state", baseline.failing));
+        }
     }
     text
 }

@@ -37,7 +37,7 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         Format::Json => write_json(&comparison)?,
         Format::Text => write_text(&text::comparison(&comparison))?,
     }
-    Ok(if comparison.regressed() {
+    Ok(if comparison.regressed() || comparison.is_failing() {
         exit_code::FAILED
     } else if comparison.is_incomplete() {
         exit_code::ENVIRONMENT_ERROR

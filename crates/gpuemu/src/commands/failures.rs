@@ -12,7 +12,10 @@ use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
 use crate::report::style::{BAD, GOOD, paint};
 use crate::report::text;
-use crate::session::{GlobalOptions, Session};
+use crate::session::{GlobalOptions, Session, note};
+
+/// Failures that are listed where no number is given.
+const LISTED: u64 = 100;
 
 /// Arguments of `gpuemu failures`.
 #[derive(Debug, Clone, clap::Args)]
@@ -49,9 +52,9 @@ struct ListArguments {
     /// Of one op.
     #[arg(long, value_name = "NAME")]
     op: Option<String>,
-    /// At most so many.
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    limit: u64,
+    /// At most so many, the newest first [default: 100 are listed, all are replayed].
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
     /// Not older than so many hours.
     #[arg(long, value_name = "HOURS", alias = "since_hours")]
     since_hours: Option<f64>,
@@ -86,16 +89,22 @@ pub fn stored(
 }
 
 fn list(session: &mut Session, arguments: &ListArguments) -> Result<u8, ExpectedError> {
+    let limit = arguments.limit.unwrap_or(LISTED);
     let request = ListResults {
         project: session.project(),
         op_name: arguments.op.clone(),
-        limit: Some(arguments.limit),
+        // One more than is shown tells whether there are more.
+        limit: Some(limit.saturating_add(1)),
         since_hours: arguments.since_hours,
     };
-    let results = match session.call(&Request::ListFailures(request))? {
+    let mut results = match session.call(&Request::ListFailures(request))? {
         Response::Results { results } => results,
         other => return Err(unexpected(&other).into()),
     };
+    if results.len() as u64 > limit {
+        results.truncate(limit as usize);
+        note(&format!("these are the newest {limit}; --limit shows more"));
+    }
     match arguments.format {
         Format::Json => write_json(&results)?,
         Format::Text if results.is_empty() => write_text("no failure is stored\n")?,
@@ -125,8 +134,7 @@ fn show(session: &mut Session, seed: u64, op_name: Option<String>, format: Forma
 }
 
 fn replay(session: &mut Session, arguments: &ListArguments) -> Result<u8, ExpectedError> {
-    let request =
-        ReplayFailures { project: session.project(), op_name: arguments.op.clone(), limit: Some(arguments.limit) };
+    let request = ReplayFailures { project: session.project(), op_name: arguments.op.clone(), limit: arguments.limit };
     let failures = match session.run(Request::ReplayFailures(request))? {
         Response::Replayed { failures } => failures,
         other => return Err(unexpected(&other).into()),

@@ -38,6 +38,9 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
+    if let Some(seconds) = arguments.seconds.filter(|seconds| !(*seconds > 0.0 && seconds.is_finite())) {
+        return Err(ExpectedError::plain(format!("--seconds is {seconds}; it must be above 0")));
+    }
     let config = FuzzConfig {
         iterations: arguments.iterations,
         seconds: arguments.seconds,

@@ -29,6 +29,15 @@ fn write_run(text: &mut String, report: &RunReport) -> std::fmt::Result {
     for warning in &report.warnings {
         writeln!(text, "{} {warning}", paint(WARNING, "warning:"))?;
     }
+    let mut missing: Vec<&str> = Vec::new();
+    for what in report.ops.iter().flat_map(|op| &op.not_checked) {
+        if !missing.contains(&what.as_str()) {
+            missing.push(what);
+        }
+    }
+    if !missing.is_empty() {
+        writeln!(text, "not checked, because of how the ops run: {}", missing.join(", "))?;
+    }
     let count = |status: OpStatus| report.ops.iter().filter(|op| op.status == status).count();
     let mut parts = vec![format!("{} of {} ops passed", count(OpStatus::Passed), report.ops.len())];
     for (status, word) in [
@@ -184,8 +193,8 @@ pub fn comparison(comparison: &ComparisonReport) -> String {
             let ulps = format!("{} -> {} ulp", number(op.before_ulp), number(op.now_ulp));
             let _ = write!(text, "{errors} ({ulps}), {} cases", op.cases);
         }
-        if op.newly_failing > 0 {
-            let _ = write!(text, ", {} newly failing", op.newly_failing);
+        if op.failing > 0 {
+            let _ = write!(text, ", {} failing, {} of them newly", op.failing, op.newly_failing);
         }
         text.push('\n');
         if let Some(message) = &op.message {
