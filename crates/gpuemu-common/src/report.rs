@@ -117,6 +117,9 @@ pub struct DtypeCounts {
     pub cases: u64,
     /// Of them failed.
     pub failed: u64,
+    /// Of them passed, with at least one element that was compared.
+    #[serde(default)]
+    pub judged: u64,
     /// Largest |out − y|.
     #[serde(with = "number_text")]
     pub max_abs_diff: f64,
@@ -314,6 +317,25 @@ pub struct OpComparison {
     /// What is to be said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+}
+
+impl OpComparison {
+    /// An op of which nothing is known yet.
+    pub fn not_compared(op: &str) -> Self {
+        Self {
+            op: op.to_string(),
+            status: ComparisonStatus::NotComparable,
+            cases: 0,
+            newly_failing: 0,
+            failing: 0,
+            before_abs: 0.0,
+            now_abs: 0.0,
+            before_ulp: 0.0,
+            now_ulp: 0.0,
+            worst: None,
+            message: None,
+        }
+    }
 }
 
 /// A comparison with a baseline.

@@ -157,6 +157,14 @@ impl ConfiguredOp {
         }
         self.check_dtypes(program)?;
         let (started, accepted) = program.start(&self.name)?;
+        // Python code is not told which optional outputs are wanted: none are.
+        let optional_outputs = self.subject.schema().outputs.iter().filter(|spec| spec.optional);
+        self.sampler.absent.extend(optional_outputs.map(|spec| spec.name.clone()));
+        if let Some(accepted) = &accepted {
+            let optional = self.subject.schema().inputs.iter().filter(|spec| spec.optional);
+            let needed = optional.filter(|spec| accepted.required.contains(&spec.name));
+            self.sampler.always.extend(needed.map(|spec| spec.name.clone()));
+        }
         let mut withheld = Vec::new();
         if let Some(accepted) = accepted.filter(|accepted| !accepted.any) {
             let takes = |name: &String| accepted.names.contains(name);

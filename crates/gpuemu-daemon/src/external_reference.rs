@@ -81,7 +81,7 @@ impl Op for ExternalReference {
         let descriptor = &call.case().descriptor;
         let specs: Vec<_> = self.schema.outputs.iter().filter(|spec| descriptor.has(spec)).collect();
         let names: Vec<String> = specs.iter().map(|spec| spec.name.clone()).collect();
-        let matched = match_outputs(&names, &outputs).map_err(failed)?;
+        let matched = match_outputs(&names, self.schema.outputs.len(), &outputs).map_err(failed)?;
         let mut expectations = Vec::with_capacity(specs.len());
         for (spec, tensor) in specs.iter().zip(matched) {
             let shape = spec.shape(&descriptor.sizes).unwrap_or_default();

@@ -60,7 +60,11 @@ pub(crate) fn schema_of(project: &Project, op: &config::Op) -> Result<Schema, Fa
             return Err(config.error_at(&op.span, format!("op '{}' has no dim '{name}'", op.name), Some(hint)).into());
         };
         match range {
-            DimensionRange::List(sizes) => dimension.choices.clone_from(sizes),
+            DimensionRange::List(sizes) => {
+                dimension.choices.clone_from(sizes);
+                dimension.minimum = sizes.iter().copied().min().unwrap_or(0);
+                dimension.maximum = sizes.iter().copied().max().unwrap_or(0);
+            }
             DimensionRange::Range(low, high) => (dimension.minimum, dimension.maximum) = (*low, *high),
         }
     }
@@ -164,7 +168,12 @@ pub(crate) fn narrow(schema: &mut Schema, settings: &FuzzConfig) -> Result<(), F
                 dimension.maximum = dimension.maximum.min(*bound);
             }
             let (minimum, maximum) = (dimension.minimum, dimension.maximum);
-            dimension.choices.retain(|size| (minimum..=maximum).contains(size) || minimum > maximum);
+            let listed = !dimension.choices.is_empty();
+            dimension.choices.retain(|size| (minimum..=maximum).contains(size));
+            if listed && dimension.choices.is_empty() {
+                let message = format!("{what} leaves none of the sizes that dim '{}' may have", dimension.name);
+                return Err(Failure::invalid(message));
+            }
             dimension.preferred.retain(|size| (minimum..=maximum).contains(size));
         }
     }

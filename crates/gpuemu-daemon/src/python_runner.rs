@@ -6,7 +6,7 @@ use gpuemu_engine::runner::{Invocation, Runner, RunnerDescription, RunnerError, 
 use gpuemu_engine::schema::{Parameters, Scalar};
 use serde_json::{Map, Value};
 
-use crate::executor::{Arguments, ExecutorError, NamedTensors, Program};
+use crate::executor::{Arguments, ExecutorError, NamedTensors, Program, is_ending};
 use crate::python_program::match_outputs;
 
 /// A kernel in Python.
@@ -64,13 +64,13 @@ impl Runner for PythonRunner {
         let parameters = self.arguments(invocation.parameters);
         let arguments = Arguments { inputs: &inputs, parameters: &parameters, timeout: self.timeout };
         let outputs = self.program.call(&arguments).map_err(|error| {
-            if could_not_start(&error) {
+            if could_not_start(&error) || is_ending() {
                 self.broken = Some(error.clone());
             }
             runner_error(error, self.timeout)
         })?;
         let names: Vec<String> = invocation.output_names().map(ToString::to_string).collect();
-        let matched = match_outputs(&names, &outputs).map_err(RunnerError::Raised)?;
+        let matched = match_outputs(&names, invocation.schema.outputs.len(), &outputs).map_err(RunnerError::Raised)?;
         for (place, tensor) in matched.into_iter().enumerate() {
             invocation.replace_output(place, tensor);
         }

@@ -36,6 +36,15 @@ fn ops(session: &mut Session, revision: &str, asked: &[String]) -> Result<Vec<St
         Response::Ops { ops } => ops,
         other => return Err(unexpected(&other).into()),
     };
+    for name in asked {
+        if !summaries.iter().any(|op| op.name == *name) {
+            let known: Vec<&str> = summaries.iter().map(|op| op.name.as_str()).collect();
+            return Err(ExpectedError::new(
+                format!("there is no op '{name}'"),
+                format!("there are: {}", known.join(", ")),
+            ));
+        }
+    }
     let config = std::fs::canonicalize(&session.config.file)?;
     let config_name = config.strip_prefix(&root).unwrap_or(&config).to_path_buf();
     let before = if files.contains(&config_name) { Some(config_at(&root, revision, &config_name)) } else { None };
@@ -54,9 +63,11 @@ fn ops(session: &mut Session, revision: &str, asked: &[String]) -> Result<Vec<St
     Ok(chosen)
 }
 
-/// Whether a changed file is something that an op could be made of.
+/// Whether a changed file is something that an op could be made of: anything but text for people, and the
+/// configuration, which is compared entry by entry.
 fn is_source(file: &Path) -> bool {
-    file.extension().is_some_and(|extension| ["py", "cu", "cuh", "ptx", "h"].iter().any(|known| extension == *known))
+    let text = ["md", "rst", "txt", "toml", "xml", "json", "html"];
+    !file.extension().is_some_and(|extension| text.iter().any(|known| extension == *known))
 }
 
 /// Whether the imports of some op's files lead to a file, so that it concerns only those ops.
@@ -113,7 +124,7 @@ fn closure(root: &Path, files: &[PathBuf]) -> BTreeSet<PathBuf> {
         }
         let Ok(text) = std::fs::read_to_string(root.join(&file)) else { continue };
         let here = file.parent().unwrap_or(Path::new("")).to_path_buf();
-        for module in text.lines().flat_map(imported_modules) {
+        for module in joined(&text).lines().flat_map(imported_modules) {
             // An import is relative to the project or to the script's own folder.
             let levels = module.bytes().take_while(|byte| *byte == b'.').count();
             let mut base = here.clone();
@@ -130,6 +141,19 @@ fn closure(root: &Path, files: &[PathBuf]) -> BTreeSet<PathBuf> {
         }
     }
     found
+}
+
+/// A text in which an import over several lines is one line.
+fn joined(text: &str) -> String {
+    let mut joined = String::with_capacity(text.len());
+    let mut open = false;
+    for line in text.lines() {
+        open |= line.trim_start().starts_with("from ") && line.contains("import (");
+        open &= !line.contains(')');
+        joined.push_str(line.split('#').next().unwrap_or_default().trim_end_matches('\\'));
+        joined.push(if open || line.ends_with('\\') { ' ' } else { '\n' });
+    }
+    joined
 }
 
 /// The modules that a line imports; of `from a import b`, both `a` and `a.b`.
@@ -168,7 +192,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         };
-        write("ops/one.py", "from ops import helper\nfrom .two import f\n");
+        write("ops/one.py", "from ops import (\n    helper,\n)\nfrom .two import f\n");
         write("ops/helper.py", "import deep.inner\n");
         write("ops/two.py", "");
         write("deep/inner.py", "");

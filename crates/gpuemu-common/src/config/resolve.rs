@@ -341,7 +341,7 @@ fn resolve_policies(table: &PoliciesTable) -> Policies {
 /// What the store keeps.
 pub(super) fn resolve_storage(table: StorageTable) -> Storage {
     Storage {
-        keep_days: Some(natural(table.keep_days, 90) as u32).filter(|days| *days > 0),
+        keep_days: Some(natural(table.keep_days, 90).min(u64::from(u32::MAX)) as u32).filter(|days| *days > 0),
         snapshot_bytes: natural(table.snapshot_bytes, MEGABYTE),
     }
 }
@@ -448,7 +448,8 @@ pub(super) fn resolve_daemon(table: DaemonTable) -> Daemon {
         idle_timeout: some_if_positive(natural(table.idle_timeout, 3600)).map(Duration::from_secs),
         script_timeout: Duration::from_secs_f64(table.script_timeout.map_or(60.0, |seconds| seconds.value)),
         workers: natural(table.workers, 0) as usize,
-        script_memory: some_if_positive(natural(table.script_memory_megabytes, 8192)).map(|size| size * MEGABYTE),
-        message_bytes: natural(table.message_megabytes, 1024) * MEGABYTE,
+        script_memory: some_if_positive(natural(table.script_memory_megabytes, 8192))
+            .map(|size| size.saturating_mul(MEGABYTE)),
+        message_bytes: natural(table.message_megabytes, 1024).saturating_mul(MEGABYTE),
     }
 }

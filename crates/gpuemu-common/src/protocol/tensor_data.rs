@@ -191,7 +191,15 @@ impl TensorData {
                 Storage::copy_of(&bytes)
             }
             (None, Some(span), None) => Storage::copy_of(span_of(payload, *span)?),
-            (None, None, Some(place)) => shared(place).map_err(TensorDataError::Shared)?,
+            (None, None, Some(place)) => {
+                // Before it is read: a file may be as long as somebody says.
+                let expected = element_count(self.dtype, &self.shape)? * self.dtype.size();
+                if self.strides.is_none() && self.offset == 0 && place.length != expected as u64 {
+                    let (shape, dtype, actual) = (self.shape.clone(), self.dtype, place.length as usize);
+                    return Err(TensorError::ByteCount { shape, dtype, expected, actual }.into());
+                }
+                shared(place).map_err(TensorDataError::Shared)?
+            }
             (data, binary, shared) => {
                 let places = [data.is_some(), binary.is_some(), shared.is_some()];
                 return Err(TensorDataError::Places(places.into_iter().filter(|given| *given).count()));

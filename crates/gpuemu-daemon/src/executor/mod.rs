@@ -27,7 +27,7 @@ pub use cold::ColdScript;
 pub use error::ExecutorError;
 pub use interpreter::Interpreter;
 pub use pool::Pool;
-pub use process::end_all;
+pub use process::{end_all, is_ending};
 pub use warm::WarmScript;
 
 /// Named tensors.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -39,8 +40,17 @@ fn live() -> MutexGuard<'static, BTreeSet<i32>> {
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Set once everything is being ended.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Whether everything is being ended: what a program did from then on says nothing about it.
+pub fn is_ending() -> bool {
+    ENDING.load(Ordering::Relaxed)
+}
+
 /// Kills every group that runs, for a process that is about to end: a script that hangs would outlive it.
 pub fn end_all() {
+    ENDING.store(true, Ordering::Relaxed);
     for group in live().iter().filter_map(|number| Pid::from_raw(*number)) {
         // One that has just ended needs no killing.
         let _ = kill_process_group(group, Signal::KILL);

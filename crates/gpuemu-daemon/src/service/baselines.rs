@@ -1,5 +1,6 @@
 //! Baselines: errors of a good state, and how today's compare over the same cases.
 
+use gpuemu_common::config::{self, OpSource};
 use gpuemu_common::finding::Outcome;
 use gpuemu_common::protocol::{
     BaselineReference, BaselineSummary, CompareBaseline, ErrorCode, FuzzConfig, ProjectReference, Response,
@@ -42,7 +43,9 @@ impl Service {
         let project = self.project(&request.project)?;
         let time = now();
         let mut records = Vec::new();
-        for op in &project.config.ops {
+        // What only a client can run cannot be compared again.
+        let runnable = |op: &&config::Op| matches!(op.source, OpSource::Module(_) | OpSource::Script(_));
+        for op in project.config.ops.iter().filter(runnable) {
             let Some(run) = self.store.last_run(&project.key, &op.name, None)? else { continue };
             let results = self.store.run_results(&project.key, run, Some(&op.name))?;
             let cases = results.iter().take(MOST_CASES).map(|result| BaselineCase {
@@ -161,19 +164,7 @@ impl Service {
     }
 
     fn compare_op(&self, project: &Project, before: &Before, threshold: f64, job: &Job) -> OpComparison {
-        let mut comparison = OpComparison {
-            op: before.op.clone(),
-            status: ComparisonStatus::NotComparable,
-            cases: 0,
-            newly_failing: 0,
-            failing: 0,
-            before_abs: 0.0,
-            now_abs: 0.0,
-            before_ulp: 0.0,
-            now_ulp: 0.0,
-            worst: None,
-            message: None,
-        };
+        let mut comparison = OpComparison::not_compared(&before.op);
         let defined = project.config.ops.iter().any(|op| op.name == before.op);
         if !defined {
             comparison.message = Some("the project no longer has this op".to_string());
@@ -198,6 +189,10 @@ impl Service {
                 comparison.message = Some(message);
                 return comparison;
             }
+        }
+        if comparison.cases == 0 {
+            comparison.message = Some("the baseline has no case of this op".to_string());
+            return comparison;
         }
         comparison.status = conclude(&comparison, threshold);
         comparison
@@ -229,7 +224,8 @@ fn compare_case(
     if let Some(error) = runner.broken() {
         return Err(error.to_string());
     }
-    if verdict.outcome == Outcome::Error {
+    let judged_before = before.outcome == Outcome::Passed && verdict.outcome == Outcome::Undetermined;
+    if verdict.outcome == Outcome::Error || judged_before {
         return Err(verdict.undetermined.unwrap_or_default());
     }
     comparison.cases += 1;

@@ -27,6 +27,9 @@ const BATCH_TIME: Duration = Duration::from_millis(250);
 /// Failures by a tolerance that are held against the bound as well.
 const MOST_COMPARED: u64 = 20;
 
+/// Cases of a dtype of which one at least must be judged; fewer may all be empty by chance.
+const LEAST_CASES: u64 = 5;
+
 /// What a run does with each op.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
@@ -96,6 +99,12 @@ pub(super) fn broken(op: &str, failure: Failure) -> OpReport {
         None => failure.message,
     };
     OpReport { status: OpStatus::Error, message: Some(message), ..blank(op) }
+}
+
+/// The report on an op that another one's failure kept from being tried.
+pub(super) fn not_run(op: &str) -> OpReport {
+    let message = Some("not run: another op failed before".to_string());
+    OpReport { status: OpStatus::Unfinished, message, ..blank(op) }
 }
 
 struct Campaign<'a> {
@@ -220,12 +229,13 @@ impl<'a> Campaign<'a> {
         }
         let dtype = result.dtype;
         let place = report.dtypes.iter().position(|counts| counts.dtype == dtype).unwrap_or_else(|| {
-            report.dtypes.push(DtypeCounts { dtype, cases: 0, failed: 0, max_abs_diff: 0.0 });
+            report.dtypes.push(DtypeCounts { dtype, cases: 0, failed: 0, judged: 0, max_abs_diff: 0.0 });
             report.dtypes.len() - 1
         });
         let counts = &mut report.dtypes[place];
         counts.cases += 1;
         counts.failed += u64::from(verdict.failed());
+        counts.judged += u64::from(verdict.outcome == Outcome::Passed && verdict.elements.compared > 0);
         counts.max_abs_diff = counts.max_abs_diff.max(verdict.errors.absolute);
         self.errors = self.errors.join(verdict.errors);
         self.strength.add(verdict);
@@ -272,14 +282,21 @@ impl<'a> Campaign<'a> {
         report.dtypes.sort_by_key(|counts| counts.dtype);
         if report.failed > 0 {
             report.status = OpStatus::Failed;
-        } else if report.status == OpStatus::Passed && report.passed == 0 {
+        } else if report.status == OpStatus::Passed && report.dtypes.iter().all(|counts| counts.judged == 0) {
             report.status = OpStatus::Error;
             report.message = Some(match report.undetermined {
+                0 if report.cases > 0 => "no case had an element to compare".to_string(),
                 0 => "no case was run".to_string(),
                 count => {
                     format!("none of {count} cases could be judged: {}", self.undetermined.as_deref().unwrap_or(""))
                 }
             });
+        }
+        let unjudged = |counts: &&DtypeCounts| counts.cases >= LEAST_CASES && counts.judged + counts.failed == 0;
+        if let Some(counts) = report.dtypes.iter().find(unjudged).filter(|_| report.status == OpStatus::Passed) {
+            let reason = self.undetermined.as_deref().unwrap_or("there was nothing to compare");
+            report.message = Some(format!("no case of {} could be judged: {reason}", counts.dtype));
+            report.status = OpStatus::Error;
         }
         if report.failed == 0 {
             for weakness in self.strength.weaknesses() {

@@ -188,7 +188,8 @@ impl Service {
         let mut started: Vec<(String, Result<StartedOp, Failure>)> = Vec::new();
         for record in distinct {
             if job.is_cancelled() {
-                break;
+                let message = format!("stopped after {} failures: the others were not replayed", failures.len());
+                return Err(Failure::invalid(message));
             }
             let name = record.result.op.clone();
             job.say(&name);
@@ -225,15 +226,24 @@ impl Service {
             ..ResultQuery::default()
         };
         let failures = self.store.failures(&project.key, &query)?;
-        let stored = failures.iter().find(|record| stored_failure(record).minimized == minimized).or(failures.first());
-        // A stored case was drawn with settings of its own; others may be asked for.
+        // A stored case was drawn with settings of its own; where others are asked for, it is another case.
+        let unasked = *settings == FuzzConfig::default();
+        let wanted = |record: &&FailureRecord| {
+            let stored = stored_failure(record);
+            stored.minimized == minimized && (unasked || stored.settings == *settings)
+        };
+        let stored = failures.iter().find(wanted);
+        if minimized && stored.is_none() {
+            let message = format!("no minimized failure with seed {seed} is stored");
+            return Err(Failure::new(ErrorCode::NotFound, message).hint(format!("gpuemu minimize {seed}")));
+        }
         let kept = stored.map(|record| stored_failure(record).settings);
-        let settings = &if *settings == FuzzConfig::default() { kept.unwrap_or_default() } else { settings.clone() };
+        let settings = &if unasked { kept.unwrap_or_default() } else { settings.clone() };
         let (name, descriptor, snapshot) = match stored {
             Some(record) => (record.result.op.clone(), Some(record.result.descriptor.clone()), record.snapshot.clone()),
             None => match self.store.results(&project.key, &ResultQuery { limit: 1, ..query })?.first() {
-                Some(record) => (record.op.clone(), Some(record.descriptor.clone()), Snapshot::default()),
-                None => (self.named(&project, op, seed)?, None, Snapshot::default()),
+                Some(record) if unasked => (record.op.clone(), Some(record.descriptor.clone()), Snapshot::default()),
+                _ => (self.named(&project, op, seed)?, None, Snapshot::default()),
             },
         };
         let mut notes = Vec::new();

@@ -7,10 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use gpuemu_common::config::Seed;
-use gpuemu_common::protocol::{ErrorCode, FuzzConfig, FuzzOp, Mode, Response, RunCi};
-use gpuemu_common::report::{Conclusion, OpReport, OpStatus, REPORT_VERSION, RunReport};
+use gpuemu_common::protocol::{BaselineReference, ErrorCode, FuzzConfig, FuzzOp, Mode, Response, RunCi};
+use gpuemu_common::report::{
+    ComparisonReport, Conclusion, OpComparison, OpReport, OpStatus, REPORT_VERSION, RunReport,
+};
 
-use super::campaign::{Plan, broken, run_op};
+use super::campaign::{Plan, broken, not_run, run_op};
 use super::result::now;
 use super::{Service, VERSION, expected};
 use crate::configured_op::ConfiguredOp;
@@ -87,7 +89,8 @@ impl Service {
                 let only = (!request.ops.is_empty()).then_some(request.ops.as_slice());
                 Some(self.compare(&project, baseline, only, fails, job)?)
             }
-            _ => None,
+            Some(baseline) => Some(cancelled(baseline)),
+            None => None,
         };
         let mut report = RunReport {
             version: REPORT_VERSION,
@@ -136,7 +139,7 @@ impl Service {
                 Seed::Random => random_seed(),
             }),
             iterations: if until_deadline { u64::MAX } else { config.iterations.unwrap_or(standard) },
-            deadline: limit.map(|limit| Instant::now() + limit),
+            deadline: limit.and_then(|limit| Instant::now().checked_add(limit)),
             until_deadline,
             fail_fast: request.fail_fast,
             settings: FuzzConfig { quick: config.quick || request.mode == Mode::Quick, ..drawn_from(config) },
@@ -176,7 +179,9 @@ impl Service {
                 let failed = report.status == OpStatus::Failed;
                 reports.lock().unwrap_or_else(PoisonError::into_inner).push((place, report));
                 if failed && plan.fail_fast {
-                    queue.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                    let dropped = std::mem::take(&mut *queue.lock().unwrap_or_else(PoisonError::into_inner));
+                    let unfinished = |(place, op): (usize, ConfiguredOp)| (place, not_run(&op.name));
+                    reports.lock().unwrap_or_else(PoisonError::into_inner).extend(dropped.into_iter().map(unfinished));
                 }
             }
         };
@@ -196,6 +201,17 @@ impl Service {
         let failed = results.iter().any(|result| result.outcome != StoredOutcome::Passed);
         Ok(!failed && !results.is_empty())
     }
+}
+
+/// A comparison that was asked for and not made.
+fn cancelled(baseline: &BaselineReference) -> ComparisonReport {
+    let name = match baseline {
+        BaselineReference::Tag(tag) => tag,
+        BaselineReference::Report { name, .. } => name,
+    };
+    let mut missing = OpComparison::not_compared("all ops");
+    missing.message = Some("cancelled before it was compared".to_string());
+    ComparisonReport { baseline: name.clone(), threshold: 0.0, fails: false, ops: vec![missing] }
 }
 
 fn mode_name(mode: Mode) -> &'static str {

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use gpuemu_common::{DType, Layout, Strategy, Tensor};
 
-use super::{Case, CaseDescriptor, CaseError, GENERATOR_VERSION};
+use super::{Case, CaseDescriptor, CaseError, GIVEN};
 use crate::schema::{Parameters, Schema, Sizes, TensorSpec};
 
 /// Why inputs make no case of an op.
@@ -153,7 +153,7 @@ pub fn describe(
         all.set(&spec.name, parameters.get(&spec.name).unwrap_or(spec.default));
     }
     let descriptor = CaseDescriptor {
-        generator: GENERATOR_VERSION,
+        generator: GIVEN,
         op: schema.name.clone(),
         schema: fingerprint.to_string(),
         seed,

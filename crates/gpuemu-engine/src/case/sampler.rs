@@ -24,6 +24,8 @@ pub struct Sampler {
     pub shapes: Vec<Vec<(String, usize)>>,
     /// Optional tensors that never take part.
     pub absent: Vec<String>,
+    /// Optional tensors that always take part.
+    pub always: Vec<String>,
 }
 
 impl Default for Sampler {
@@ -36,6 +38,7 @@ impl Default for Sampler {
             parameters: Parameters::default(),
             shapes: Vec::new(),
             absent: Vec::new(),
+            always: Vec::new(),
         }
     }
 }
@@ -93,7 +96,9 @@ impl Sampler {
     fn optional_tensors(&self, schema: &Schema, seed: u64) -> Vec<String> {
         let mut stream = Stream::new(seed, "optional");
         let optional = schema.inputs.iter().chain(&schema.outputs).filter(|tensor| tensor.optional);
-        let drawn = optional.filter(|_| stream.chance(1, 2)).map(|tensor| tensor.name.clone());
-        drawn.filter(|name| !self.absent.contains(name)).collect()
+        // Drawn for each in turn, so that what is fixed for one changes nothing for the others.
+        let drawn = optional.map(|tensor| (tensor.name.clone(), stream.chance(1, 2)));
+        let takes_part = |(name, drawn): (String, bool)| (drawn || self.always.contains(&name)).then_some(name);
+        drawn.filter_map(takes_part).filter(|name| !self.absent.contains(name)).collect()
     }
 }

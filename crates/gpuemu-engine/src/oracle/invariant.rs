@@ -136,11 +136,11 @@ impl Output<'_> {
             let range = start..start + row;
             // A row whose reference is no distribution (all masked, NaN) cannot be asked to be one.
             let reference: f64 = self.expectation.values[range.clone()].iter().sum();
-            if !reference.is_finite() {
+            let allowed: f64 = range.clone().map(|index| self.room(index)).sum();
+            if !reference.is_finite() || reference == 0.0 {
                 continue;
             }
             let sum: f64 = self.values[range.clone()].iter().sum();
-            let allowed: f64 = range.clone().map(|index| self.room(index)).sum();
             let error = (sum - 1.0).abs();
             if error <= allowed {
                 continue;

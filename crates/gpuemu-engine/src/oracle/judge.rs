@@ -75,7 +75,7 @@ pub fn judge(subject: &Subject, case: &Case, runner: &mut dyn Runner) -> Verdict
         blame_layout(subject, case, runner, &mut verdict);
         return verdict;
     }
-    if verdict.near || verdict.discrimination.is_weak() {
+    if verdict.outcome != Outcome::Error && (verdict.near || verdict.discrimination.is_weak()) {
         escalate(subject, case, runner, &mut verdict);
     }
     verdict
@@ -88,7 +88,7 @@ fn blame_layout(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict
     }
     let mut plain = case.clone();
     plain.inputs = case.inputs.iter().map(|tensor| tensor.as_ref().map(Tensor::to_contiguous)).collect();
-    if !judge_once(subject, &plain, runner, false).failed()
+    if judge_once(subject, &plain, runner, false).outcome == Outcome::Passed
         && let Some(finding) = verdict.findings.first_mut()
     {
         finding.bug_class = BugClass::Stride;
@@ -104,6 +104,10 @@ fn escalate(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: &m
         descriptor.strategy = *strategy;
         let Ok(extra) = materialise(subject.schema(), &descriptor) else { continue };
         let found = judge_once(subject, &extra, runner, false);
+        if found.outcome == Outcome::Error {
+            (verdict.outcome, verdict.undetermined) = (found.outcome, found.undetermined);
+            return;
+        }
         verdict.escalated += 1;
         verdict.discrimination.rejected.extend(found.discrimination.rejected.iter().copied());
         if found.failed() {
@@ -151,7 +155,7 @@ pub(super) fn expect(subject: &Subject, case: &Case, verdict: &mut Verdict) -> O
 pub(super) fn settle(verdict: &mut Verdict) {
     if !verdict.findings.is_empty() {
         verdict.outcome = Outcome::Failed;
-    } else if verdict.elements.compared == 0 && verdict.elements.undetermined > 0 {
+    } else if verdict.outcome != Outcome::Error && verdict.elements.compared == 0 && verdict.elements.undetermined > 0 {
         verdict.outcome = Outcome::Undetermined;
         verdict.undetermined = Some("no element could be judged".to_string());
     }
@@ -379,7 +383,14 @@ fn same_shape_input(prepared: &Prepared<'_>, spec: &TensorSpec) -> Option<Vec<f6
 
 fn judge_twin(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: &mut Verdict) {
     let Some(twin) = metamorphic::twin(subject.schema(), case) else { return };
-    let Ok(expectations) = subject.expect(&twin.case) else { return };
+    let expectations = match subject.expect(&twin.case) {
+        Ok(expectations) => expectations,
+        Err(error @ OpError::ReferenceFailed { .. }) => {
+            (verdict.outcome, verdict.undetermined) = (Outcome::Error, Some(error.to_string()));
+            return;
+        }
+        Err(_) => return,
+    };
     let prepared = Prepared::new(subject, &twin.case, runner.description());
     let mut findings = Vec::new();
     if let Some(invocation) = run(&prepared, runner, FIRST_POISON, &mut findings) {

@@ -58,9 +58,16 @@ struct Parser<'a> {
     next: usize,
 }
 
+/// Bytes that a signature may have.
+const LONGEST: usize = 2000;
+
 /// Reads a signature.
 pub fn parse(text: &str) -> Result<Signature, SignatureError> {
     let mut parser = Parser { text, tokens: Vec::new(), next: 0 };
+    // Expressions are read and evaluated by recursion: what nobody would write must not reach the end of the stack.
+    if text.len() > LONGEST {
+        return parser.error(0, format!("a signature has at most {LONGEST} characters"));
+    }
     parser.tokenize()?;
     parser.signature()
 }

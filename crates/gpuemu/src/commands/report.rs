@@ -103,11 +103,12 @@ fn op_report(session: &Session, name: &str, results: &[ValidationResult], failur
     let mut dtypes: Vec<DtypeCounts> = Vec::new();
     for result in &mine {
         let place = dtypes.iter().position(|counts| counts.dtype == result.dtype).unwrap_or_else(|| {
-            dtypes.push(DtypeCounts { dtype: result.dtype, cases: 0, failed: 0, max_abs_diff: 0.0 });
+            dtypes.push(DtypeCounts { dtype: result.dtype, cases: 0, failed: 0, judged: 0, max_abs_diff: 0.0 });
             dtypes.len() - 1
         });
         dtypes[place].cases += 1;
         dtypes[place].failed += u64::from(result.outcome == Outcome::Failed);
+        dtypes[place].judged += u64::from(result.outcome == Outcome::Passed);
         dtypes[place].max_abs_diff = dtypes[place].max_abs_diff.max(result.max_abs_diff);
     }
     dtypes.sort_by_key(|counts| counts.dtype);
