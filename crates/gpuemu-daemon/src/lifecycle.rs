@@ -35,7 +35,11 @@ pub fn run(environment: Environment, foreground: bool) -> Result<(), DaemonError
     let socket = environment.socket().ok_or_else(unknown)?;
     let service = Service::open(&home, "the daemon", environment)?;
     logging::start(&home, service.settings.log_level, foreground);
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(2048)
+        .enable_all()
+        .build()?;
     let ended = runtime.block_on(serve(service, &socket));
     // A reference that hangs must neither keep the daemon alive nor outlive it.
     executor::end_all();

@@ -12,7 +12,10 @@ use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
+
+/// Requests of one connection that are read and not yet answered; the next ones wait in the socket.
+const MOST_REQUESTS: usize = 64;
 
 /// Answers that may wait for a client that does not read before its requests wait too.
 const WAITING_ANSWERS: usize = 64;
@@ -183,7 +186,9 @@ async fn read_requests<H: Handler>(
     reader.read_exact(&mut opening).await?;
     sp::check_handshake(opening, sp::REQUEST)?;
     let in_flight = InFlight::default();
+    let room = Arc::new(Semaphore::new(MOST_REQUESTS));
     loop {
+        let place = room.clone().acquire_owned().await.map_err(|_| ConnectionEnd::Gone)?;
         let mut prefix = [0; sp::PREFIX_BYTES];
         reader.read_exact(&mut prefix).await?;
         let length = sp::body_length(prefix)?;
@@ -201,9 +206,9 @@ async fn read_requests<H: Handler>(
         tokio::spawn(async move {
             let mut reply = answering.id.clone();
             reply.extend(handler.answer(Message { body, stack }).await);
-            drop(answering);
             // A client that is gone does not miss its answer.
             let _ = answers.send(Outgoing::Body(reply)).await;
+            drop((answering, place));
         });
     }
 }

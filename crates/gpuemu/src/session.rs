@@ -72,8 +72,15 @@ impl Session {
 
     /// Reads the configuration again.
     pub fn reload(&mut self) -> Result<(), ExpectedError> {
-        self.config = config::load(&current_folder()?, &Environment::of_process())?;
+        let environment = Environment::of_process();
+        self.config = config::load(&current_folder()?, &environment)?;
         self.reference = reference_to(&self.config)?;
+        // A daemon that had nothing to do for long has ended: another one is started.
+        if let Backend::Daemon(client) = &mut self.backend
+            && client.call(&Request::Ping { protocol_version: None }).is_err()
+        {
+            *client = connect_or_start(&environment, self.quiet)?;
+        }
         Ok(())
     }
 

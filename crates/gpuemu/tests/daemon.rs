@@ -303,6 +303,24 @@ fn a_reference_that_fails_is_named_by_its_code_and_nothing_is_stored() {
 }
 
 #[test]
+fn inputs_of_a_client_that_were_not_kept_are_not_made_up() {
+    let Some(_) = python() else { return };
+    let daemon = RunningDaemon::start();
+    let config = format!("{NUMPY_PROJECT}\n[storage]\nsnapshot_bytes = 4\n");
+    let project = daemon.project_with("p", &[("gpuemu.toml", &config), ("relu.py", RELU)]);
+    let mut wrong = relu(&project);
+    wrong["output"] = running_daemon::tensor(&[2, 3], 5.0);
+    let answer = ask(&mut daemon.connection(), &wrong);
+    assert_eq!(answer["result"]["outcome"], "failed", "{answer}");
+    // The op is right; what was submitted was not. Other inputs would pass, and say nothing.
+    let seed = &answer["result"]["seed"];
+    let again = ask(&mut daemon.connection(), &json!({ "type": "Reproduce", "project": project, "seed": seed }));
+    assert!(again["message"].as_str().unwrap().contains("given by a client and not kept"), "{again}");
+    let replayed = ask(&mut daemon.connection(), &json!({ "type": "ReplayFailures", "project": project }));
+    assert_eq!(replayed["failures"][0]["status"], "ERROR", "{replayed}");
+}
+
+#[test]
 fn two_projects_share_a_daemon_and_see_only_their_own() {
     let Some(_) = python() else { return };
     let daemon = RunningDaemon::start();

@@ -150,6 +150,23 @@ fn a_store_of_another_version_is_an_error_and_stays() {
 }
 
 #[test]
+fn a_damaged_store_is_an_error_and_stays() {
+    let Some(project) = Project::new() else { return };
+    project.write("gpuemu.toml", CONFIG);
+    project.write("relu.py", RELU);
+    project.gpuemu(&["--no-daemon", "test"]).assert().success();
+    let file = project.home.path().join("db/gpuemu.redb");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let length = bytes.len();
+    // Everything behind the page that says what the file is.
+    bytes[4096..].fill(0xff);
+    std::fs::write(&file, &bytes).unwrap();
+    let output = project.gpuemu(&["--no-daemon", "report"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text_of(&output.stderr));
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), length as u64);
+}
+
+#[test]
 fn usage_errors_are_2_as_well() {
     let project = Project::without_python();
     for wrong in [&["tset"][..], &["test", "--quick", "--thorough"], &["minimize"], &["test", "--format", "yaml"]] {

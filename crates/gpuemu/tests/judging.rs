@@ -172,6 +172,48 @@ fn what_a_function_does_not_take_is_not_exercised_and_said_so() {
 }
 
 #[test]
+fn what_was_not_compared_is_not_passed() {
+    let op = "name = \"relu\"\nmodule = \"code\"\n";
+    let code = "import numpy as np\n\n\ndef relu(input):\n    return np.maximum(input, 0)\n";
+    let rows = "name = \"rows\"\nmodule = \"code:rows\"\nreference = \"code:rows\"\nsignature = \"x[M,N] -> out[M,N]\"\ndims = { M = 0 }\n";
+    let Some(empty) = project(rows, &[("code.py", "def rows(x):\n    return x\n")]) else { return };
+    // Nothing but empty cases.
+    let report = run(&empty, &["test"], 2);
+    assert!(report["message"].as_str().unwrap().contains("no case had an element to compare"), "{report}");
+    // A bound that leaves none of the listed sizes is an error, not any size.
+    empty.replace("gpuemu.toml", "{ M = 0 }", "{ N = [64, 128] }");
+    let output = empty.gpuemu(&["--no-daemon", "fuzz", "--max-shape", "9,32"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text_of(&output.stdout));
+    // A size that nobody can compute is an error of the op, and ends nobody's process.
+    empty.replace("gpuemu.toml", "{ N = [64, 128] }", "{ N = 100000000000 }");
+    assert!(run(&empty, &["test"], 2)["message"].as_str().unwrap().contains("is too large"));
+    let Some(project) = project(op, &[("code.py", code)]) else { return };
+    // Expected failures do not hide a run that broke off.
+    project.replace("code.py", "    return np", "    if input.ndim == 1:\n        return input + 1\n    return np");
+    let entry = "\n[[expected_failures]]\nop = \"relu\"\nreason = \"known\"\nexpires = \"2099-12-31\"\n";
+    let config = project.read("gpuemu.toml");
+    project.write("gpuemu.toml", &format!("{config}{entry}"));
+    assert_eq!(run(&project, &["test"], 0)["status"], "expected_failure");
+    assert_eq!(run(&project, &["test", "--fail-fast"], 1)["status"], "failed");
+}
+
+#[test]
+fn an_op_dropped_by_fail_fast_is_unfinished() {
+    let op = "name = \"relu\"\nmodule = \"code\"\n\n[[ops]]\nname = \"tanh\"\nmodule = \"code:relu\"\n";
+    let Some(project) = project(op, &[("code.py", "def relu(input):\n    return input + 1\n")]) else { return };
+    let report = project.json(&["--no-daemon", "test", "--fail-fast", "--format", "json"], 1);
+    assert_eq!(report["ops"][1]["status"], "unfinished", "{report}");
+}
+
+#[test]
+fn optional_tensors_are_given_as_the_function_needs_them() {
+    let op = "name = \"layernorm\"\nmodule = \"code\"\n";
+    let code = "import numpy as np\n\n\ndef layernorm(input, weight, bias, eps):\n    x = input.astype(np.float64)\n    with np.errstate(all=\"ignore\"):\n        centred = x - x.mean(-1, keepdims=True)\n        out = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + eps)\n        return (out * weight + bias).astype(input.dtype)\n";
+    let Some(project) = project(op, &[("code.py", code)]) else { return };
+    assert_eq!(run(&project, &["test"], 0)["status"], "passed");
+}
+
+#[test]
 fn a_kernel_that_hangs_or_crashes_fails_and_the_run_goes_on() {
     for (body, words) in [
         ("    import time\n    time.sleep(60)\n", "did not finish within 1 s"),

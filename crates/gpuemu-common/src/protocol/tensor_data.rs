@@ -38,6 +38,9 @@ fn is_zero(value: &usize) -> bool {
     *value == 0
 }
 
+/// Bytes that a tensor may have although fewer were sent.
+const LARGEST_EXPANSION: usize = 256 << 20;
+
 /// Some bytes among others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -205,6 +208,11 @@ impl TensorData {
                 return Err(TensorDataError::Places(places.into_iter().filter(|given| *given).count()));
             }
         };
+        // Strides of 0 make much of little: what is computed from must not be far more than what was sent.
+        let bytes = element_count(self.dtype, &self.shape)? * self.dtype.size();
+        if bytes > storage.len().max(LARGEST_EXPANSION) {
+            return Err(TensorError::TooLarge { shape: self.shape.clone(), dtype: self.dtype }.into());
+        }
         match &self.strides {
             None if self.offset == 0 => {
                 let expected = element_count(self.dtype, &self.shape)? * self.dtype.size();
@@ -292,6 +300,7 @@ mod tests {
             (r#"{"dtype":"float32","shape":[9223372036854775807,9],"data":""}"#, "more elements"),
             (r#"{"dtype":"float32","shape":[1],"binary":{"offset":18446744073709551615,"length":4}}"#, "payload has 0"),
             (r#"{"dtype":"float32","shape":[2],"strides":[-1],"data":"AAAAAAAAAAA="}"#, "elements -1..=0"),
+            (r#"{"dtype":"float32","shape":[1073741824],"strides":[0],"data":"AAAAAA=="}"#, "more elements"),
             (r#"{"dtype":"float32","shape":[1],"shared":{"name":"x","offset":0,"length":4}}"#, "none here"),
         ] {
             let data: TensorData = serde_json::from_str(text).unwrap();

@@ -24,6 +24,7 @@ import json
 import os
 import signal
 import struct
+import sysconfig
 import time
 import traceback
 import types
@@ -120,10 +121,12 @@ class LoadedFiles:
     """The files that were loaded from the project, as they were then."""
 
     def __init__(self, folders: set[str]) -> None:
-        """Watch files below some folders."""
+        """Watch files below some folders, and all others that do not belong to the installation."""
         self.prefixes = tuple(os.path.join(folder, "") for folder in folders)
+        installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+        installed |= {os.path.realpath(folder) for folder in installed if folder}
+        self.installed = tuple(os.path.join(folder, "") for folder in installed if folder)
         self.signatures: dict[str, tuple[int, int] | None] = {}
-        self.modules = 0
 
     @staticmethod
     def signature(path: str) -> tuple[int, int] | None:
@@ -145,16 +148,17 @@ class LoadedFiles:
 
     def add_modules(self, since: int) -> None:
         """Note the files of modules that were imported after a time."""
-        if len(sys.modules) == self.modules:
-            return
         for module in list(sys.modules.values()):
             try:
                 path = vars(module).get("__file__")
             except Exception:
                 continue
-            if isinstance(path, str) and path.startswith(self.prefixes) and path not in self.signatures:
+            if isinstance(path, str) and path not in self.signatures and self.watches(path):
                 self.add(path, since)
-        self.modules = len(sys.modules)
+
+    def watches(self, path: str) -> bool:
+        """Whether a file is the user's: of the project, or of a package that is worked on elsewhere."""
+        return path.startswith(self.prefixes) or (os.path.isabs(path) and not path.startswith(self.installed))
 
     def changed(self) -> str | None:
         """Return a file that is not what was loaded."""
@@ -262,13 +266,12 @@ class Arrays:
         self.numpy = self.load("numpy", "NumPy is needed to hand over arrays")
         package = {"pytorch": "torch", "jax": "jax", "tensorflow": "tensorflow"}.get(framework)
         self.make = self.from_numpy
+        self.jax_numpy: Any = None
         self.dtypes: dict[str, Any] = {}
         if package:
             self.framework = self.load(package, f"the project's framework is {framework}")
             self.make = getattr(self, f"for_{package}")
         if package == "jax":
-            # Before its first use: otherwise 64-bit inputs become 32-bit ones.
-            self.framework.config.update("jax_enable_x64", True)
             self.jax_numpy = importlib.import_module("jax.numpy")
 
     @staticmethod
@@ -318,6 +321,18 @@ class Arrays:
             storage = bytearray(self.from_numpy(view, storage).tobytes())
             return torch.frombuffer(storage, dtype=dtype).view(shape)
         return torch.frombuffer(storage, dtype=dtype).as_strided(shape, strides, view["offset"])
+
+    def prepare(self, views: list[dict[str, Any]]) -> None:
+        """Let JAX have 64-bit numbers where the inputs have some, and only there.
+
+        Elsewhere numbers without a dtype of their own have 32 bits, as where the function is really used.
+        """
+        if self.jax_numpy is None:
+            return
+        floats = [view["dtype"] for view in views if "float" in view["dtype"]]
+        wide = "float64" in floats or (not floats and any(view["dtype"].endswith("64") for view in views))
+        if bool(self.framework.config.jax_enable_x64) != wide:
+            self.framework.config.update("jax_enable_x64", wide)
 
     def for_jax(self, view: dict[str, Any], storage: bytearray) -> Any:
         """Return an array; JAX has no strides."""
@@ -420,6 +435,7 @@ class Callable:
 
     def run(self, request: dict[str, Any], blobs: Blobs) -> Answer:
         """Call the function."""
+        self.arrays.prepare(request["inputs"])
         make = self.arrays.make
         inputs = {view["name"]: make(view, blob) for view, blob in zip(request["inputs"], blobs, strict=True)}
         keywords = request["parameters"]
