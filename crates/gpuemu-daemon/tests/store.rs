@@ -14,7 +14,7 @@ mod refusal;
 #[path = "store/retention.rs"]
 mod retention;
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use gpuemu_common::{DType, Layout, Tensor};
 use gpuemu_daemon::store::{
@@ -194,41 +194,4 @@ fn many_writers_at_once_lose_nothing() {
         }
     });
     assert_eq!(store.results("p", &everything()).unwrap().len(), 400);
-}
-
-#[test]
-#[ignore = "prints how fast results are kept; run it alone, with --nocapture"]
-fn durable_results_a_second() {
-    for (writers, group) in [(1, 1000), (2, 1000), (1, 100), (1, 1), (16, 1)] {
-        let home = Home::new();
-        let store = &home.store;
-        let filler = "x".repeat(400);
-        let calls = (100_000 / group / writers).min(2000 / writers.min(4));
-        let prepared: Vec<Vec<Vec<ResultRecord>>> = (0..writers)
-            .map(|_| {
-                let run = store.next_run();
-                let indices = |call: usize| (call * group) as u64..((call + 1) * group) as u64;
-                let one = |index| ResultRecord {
-                    descriptor: format!("{{\"filler\":\"{filler}\"}}"),
-                    ..record(
-                        "/home/somebody/kernels",
-                        run,
-                        "layer_norm",
-                        index,
-                        index.wrapping_mul(0x9e37_79b9_7f4a_7c15),
-                    )
-                };
-                (0..calls).map(|call| indices(call).map(one).collect()).collect()
-            })
-            .collect();
-        let begun = Instant::now();
-        std::thread::scope(|scope| {
-            for calls in &prepared {
-                scope.spawn(move || calls.iter().for_each(|group| store.append(group, &[]).unwrap()));
-            }
-        });
-        let seconds = begun.elapsed().as_secs_f64();
-        let count = (writers * calls * group) as f64;
-        println!("{writers} writers, {group} a call: {:.0} durable results a second", count / seconds);
-    }
 }
