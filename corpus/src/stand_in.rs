@@ -3,7 +3,7 @@
 use gpuemu_common::DType;
 use gpuemu_engine::case::Case;
 use gpuemu_engine::oracle::Subject;
-use gpuemu_engine::runner::{Buffer, Invocation, Runner, RunnerDescription, RunnerError, RunnerKind};
+use gpuemu_engine::runner::{Buffer, Invocation, Placement, Runner, RunnerDescription, RunnerError, RunnerKind};
 
 use crate::kernels::{Kernel, Plan};
 use crate::mutation::Mutation;
@@ -25,6 +25,8 @@ impl StandIn {
             kind: RunnerKind::StandIn,
             layouts: true,
             writes_into_buffers: true,
+            inputs_watched: true,
+            refills: false,
         };
         Self { kernel, plan: Plan { style, mutation }, description }
     }
@@ -50,6 +52,8 @@ impl StandIn {
             dtype: descriptor.dtype,
             inputs: case.inputs.iter().map(|tensor| tensor.as_ref().map(Buffer::holding)).collect(),
             outputs,
+            placement: Placement::Fresh,
+            findings: Vec::new(),
         };
         (self.kernel.double)(&mut invocation, &self.plan)?;
         let decode = |buffer: &Buffer| {

@@ -34,6 +34,14 @@ pub enum Check {
     InputModified,
     /// A second run gave other bits.
     Nondeterministic,
+    /// An output lies in the memory of an input.
+    Aliasing,
+    /// An output changed after it was returned, when the kernel was called again.
+    OutputOverwritten,
+    /// The output is that of an earlier call with other data.
+    StaleResult,
+    /// A case that passed fails after more calls.
+    LaterCalls,
     /// A transformed case, by a property of the op, failed.
     Metamorphic,
     /// A structural property that the user demands does not hold.
@@ -56,6 +64,10 @@ impl Check {
             Check::OutOfBounds => "out_of_bounds",
             Check::InputModified => "input_modified",
             Check::Nondeterministic => "nondeterministic",
+            Check::Aliasing => "aliasing",
+            Check::OutputOverwritten => "output_overwritten",
+            Check::StaleResult => "stale_result",
+            Check::LaterCalls => "later_calls",
             Check::Metamorphic => "metamorphic",
             Check::Invariant => "invariant",
         }
@@ -94,6 +106,18 @@ pub enum BugClass {
     InputOverwritten,
     /// Results differ between runs.
     Race,
+    /// An input is returned in place of a result.
+    InputReturned,
+    /// A result is kept and returned for other data at the same addresses.
+    CachedByAddress,
+    /// The output does not depend on the inputs.
+    Constant,
+    /// Every call returns the same memory.
+    ReusedOutput,
+    /// Memory that nobody wrote, or wrote for something else, is returned.
+    StaleMemory,
+    /// Right in the first calls only.
+    FirstCallsOnly,
     /// NaN or infinity mishandled.
     SpecialValues,
     /// A formula that is wrong everywhere.
@@ -119,6 +143,12 @@ impl BugClass {
             BugClass::OutOfBounds => "out of bounds",
             BugClass::InputOverwritten => "input overwritten",
             BugClass::Race => "race",
+            BugClass::InputReturned => "input returned",
+            BugClass::CachedByAddress => "result cached by address",
+            BugClass::Constant => "constant output",
+            BugClass::ReusedOutput => "reused output memory",
+            BugClass::StaleMemory => "stale memory",
+            BugClass::FirstCallsOnly => "right in the first calls only",
             BugClass::SpecialValues => "special values",
             BugClass::Formula => "formula",
             BugClass::Precision => "precision",

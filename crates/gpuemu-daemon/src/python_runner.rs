@@ -30,7 +30,14 @@ impl PythonRunner {
         withheld: Vec<String>,
         timeout: Duration,
     ) -> Self {
-        let description = RunnerDescription { name, kind: RunnerKind::Script, layouts, writes_into_buffers: false };
+        let description = RunnerDescription {
+            name,
+            kind: RunnerKind::Script,
+            layouts,
+            writes_into_buffers: false,
+            inputs_watched: false,
+            refills: false,
+        };
         Self { description, program, extra, withheld, timeout, broken: None }
     }
 

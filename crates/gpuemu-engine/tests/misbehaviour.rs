@@ -20,6 +20,8 @@ fn relu<F: FnMut(&mut Invocation<'_>) -> Result<(), RunnerError> + Send>(body: F
         kind: RunnerKind::Callable,
         layouts: true,
         writes_into_buffers: true,
+        inputs_watched: true,
+        refills: false,
     };
     Relu { description, body }
 }
@@ -243,6 +245,7 @@ fn a_runner_that_owns_its_memory_is_not_said_to_be_checked_for_it() {
         Ok(())
     });
     runner.description.writes_into_buffers = false;
+    runner.description.inputs_watched = false;
     runner.description.layouts = false;
     let subject = subject();
     let sampler = Sampler { dtypes: vec![DType::F32], ..Sampler::default() };

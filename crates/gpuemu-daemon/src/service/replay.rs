@@ -337,7 +337,7 @@ fn replay_one(project: &Project, op: &mut Result<StartedOp, Failure>, record: &F
 }
 
 /// The checks in the order in which they are made.
-const ORDER: [Check; 14] = [
+const ORDER: [Check; 18] = [
     Check::Runner,
     Check::Shape,
     Check::Dtype,
@@ -351,6 +351,10 @@ const ORDER: [Check; 14] = [
     Check::MissingInfinity,
     Check::Nondeterministic,
     Check::Invariant,
+    Check::Aliasing,
+    Check::OutputOverwritten,
+    Check::StaleResult,
+    Check::LaterCalls,
     Check::Metamorphic,
 ];
 
@@ -384,6 +388,10 @@ fn not_made(check: Check, verdict: &Verdict, op: &ConfiguredOp) -> Option<String
         Check::InputModified => unseen("modified inputs"),
         Check::NotWritten => unseen("unwritten outputs"),
         Check::Nondeterministic => unseen("determinism").map(|_| "there was one run".to_string()),
+        Check::Aliasing => unseen("modified inputs"),
+        Check::OutputOverwritten | Check::StaleResult | Check::LaterCalls if !verdict.runner.refills => {
+            Some("the runner does not keep its addresses".to_string())
+        }
         Check::Invariant if op.subject.invariants.is_empty() => Some("none are configured".to_string()),
         Check::Metamorphic if op.subject.schema().properties.is_empty() => {
             Some("the op declares no properties".to_string())

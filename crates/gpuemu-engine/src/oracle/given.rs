@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use gpuemu_common::Tensor;
 
-use super::judge::{Prepared, Runs, blank, check_form, expect, judge_outputs, runner_failed, settle};
+use super::judge::{Prepared, Runs, blank, check_form, judge_outputs, runner_failed, settle, settle_expected};
 use super::subject::Subject;
 use crate::case::Case;
 use crate::runner::{RunnerDescription, RunnerKind};
@@ -17,6 +17,8 @@ pub fn submitted() -> RunnerDescription {
         kind: RunnerKind::Callable,
         layouts: true,
         writes_into_buffers: false,
+        inputs_watched: false,
+        refills: false,
     }
 }
 
@@ -42,7 +44,7 @@ pub fn judge_given(subject: &Subject, case: &Case, outputs: &[Tensor]) -> Verdic
         verdict.findings.push(runner_failed(format!("{} outputs were given, the op has {count}", outputs.len())));
     }
     if verdict.findings.is_empty() {
-        let Some(expectations) = expect(subject, case, &mut verdict) else { return verdict };
+        let Some(expectations) = settle_expected(subject.expect(case), &mut verdict) else { return verdict };
         let runs = Runs { first: outputs.iter().map(contiguous).collect(), second: None };
         judge_outputs(&prepared, &expectations, &runs, &mut verdict);
     }

@@ -12,10 +12,10 @@ use super::compare::{Comparison, Rule};
 use super::measure::measure;
 use super::memory::{FIRST_POISON, SECOND_POISON, check_buffers, never_written};
 use super::subject::Subject;
-use super::{decoy, invariant, metamorphic, structure};
+use super::{decoy, invariant, metamorphic, state, structure};
 use crate::case::{Case, materialise};
 use crate::ops::{Expectation, OpError};
-use crate::runner::{Buffer, Invocation, Runner, RunnerDescription, RunnerError, run_guarded};
+use crate::runner::{Buffer, Invocation, Placement, Runner, RunnerDescription, RunnerError, run_guarded};
 use crate::schema::TensorSpec;
 use crate::verdict::{BugClass, Check, Discrimination, ElementCounts, Finding, LargestErrors, Outcome, Verdict};
 
@@ -47,7 +47,7 @@ impl<'a> Prepared<'a> {
         if self.layouts { std::borrow::Cow::Borrowed(tensor) } else { std::borrow::Cow::Owned(tensor.to_contiguous()) }
     }
 
-    fn invocation(&self, poison: u8) -> Option<Invocation<'a>> {
+    fn invocation(&self, poison: u8, placement: Placement) -> Option<Invocation<'a>> {
         let descriptor = &self.case.descriptor;
         let inputs = self.case.inputs.iter();
         let inputs = inputs.map(|tensor| tensor.as_ref().map(|tensor| Buffer::holding(&self.pristine(tensor))));
@@ -64,15 +64,29 @@ impl<'a> Prepared<'a> {
             dtype: descriptor.dtype,
             inputs: inputs.collect(),
             outputs,
+            placement,
+            findings: Vec::new(),
         })
     }
 }
 
 /// Judges one case.
 pub fn judge(subject: &Subject, case: &Case, runner: &mut dyn Runner) -> Verdict {
-    let mut verdict = judge_once(subject, case, runner, true);
+    judge_expected(subject, case, subject.expect(case), runner)
+}
+
+/// Judges one case of which it is already known what is expected: the reference may have been asked
+/// beforehand, while the kernel was at another case.
+pub fn judge_expected(
+    subject: &Subject,
+    case: &Case,
+    expected: Result<Vec<Expectation>, OpError>,
+    runner: &mut dyn Runner,
+) -> Verdict {
+    let mut verdict = judge_once(subject, case, expected, runner, true);
     if verdict.failed() {
         blame_layout(subject, case, runner, &mut verdict);
+        state::explain(subject, case, runner, &mut verdict);
         return verdict;
     }
     if verdict.outcome != Outcome::Error && (verdict.near || verdict.discrimination.is_weak()) {
@@ -88,7 +102,7 @@ fn blame_layout(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict
     }
     let mut plain = case.clone();
     plain.inputs = case.inputs.iter().map(|tensor| tensor.as_ref().map(Tensor::to_contiguous)).collect();
-    if judge_once(subject, &plain, runner, false).outcome == Outcome::Passed
+    if judge_once(subject, &plain, subject.expect(&plain), runner, false).outcome == Outcome::Passed
         && let Some(finding) = verdict.findings.first_mut()
     {
         finding.bug_class = BugClass::Stride;
@@ -103,7 +117,7 @@ fn escalate(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: &m
         descriptor.seed = escalation_seed(case.descriptor.seed, step as u64);
         descriptor.strategy = *strategy;
         let Ok(extra) = materialise(subject.schema(), &descriptor) else { continue };
-        let found = judge_once(subject, &extra, runner, false);
+        let found = judge_once(subject, &extra, subject.expect(&extra), runner, false);
         if found.outcome == Outcome::Error {
             (verdict.outcome, verdict.undetermined) = (found.outcome, found.undetermined);
             return;
@@ -139,8 +153,11 @@ pub(super) fn blank(subject: &Subject, case: &Case, runner: &RunnerDescription) 
 }
 
 /// What is expected of a case; where nothing is, the verdict says why.
-pub(super) fn expect(subject: &Subject, case: &Case, verdict: &mut Verdict) -> Option<Vec<Expectation>> {
-    match subject.expect(case) {
+pub(super) fn settle_expected(
+    expected: Result<Vec<Expectation>, OpError>,
+    verdict: &mut Verdict,
+) -> Option<Vec<Expectation>> {
+    match expected {
         Ok(expectations) => Some(expectations),
         Err(error) => {
             let failed = matches!(error, OpError::ReferenceFailed { .. });
@@ -161,12 +178,23 @@ pub(super) fn settle(verdict: &mut Verdict) {
     }
 }
 
-fn judge_once(subject: &Subject, case: &Case, runner: &mut dyn Runner, twins: bool) -> Verdict {
+fn judge_once(
+    subject: &Subject,
+    case: &Case,
+    expected: Result<Vec<Expectation>, OpError>,
+    runner: &mut dyn Runner,
+    twins: bool,
+) -> Verdict {
     let mut verdict = blank(subject, case, runner.description());
-    let Some(expectations) = expect(subject, case, &mut verdict) else { return verdict };
+    let Some(expectations) = settle_expected(expected, &mut verdict) else { return verdict };
     let prepared = Prepared::new(subject, case, runner.description());
     match run_twice(&prepared, runner, &mut verdict.findings) {
-        Some(runs) => judge_outputs(&prepared, &expectations, &runs, &mut verdict),
+        Some(runs) => {
+            judge_outputs(&prepared, &expectations, &runs, &mut verdict);
+            if let Some(last) = runs.second.filter(|_| verdict.findings.is_empty() && twins) {
+                state::judge_refilled(subject, case, &last, runner, &mut verdict);
+            }
+        }
         None => verdict.outcome = Outcome::Failed,
     }
     if verdict.findings.is_empty() && twins {
@@ -182,7 +210,10 @@ fn not_checked(description: &RunnerDescription) -> Vec<&'static str> {
         missing.push("layouts");
     }
     if !description.writes_into_buffers {
-        missing.extend(["unwritten outputs", "stores out of bounds", "modified inputs"]);
+        missing.extend(["unwritten outputs", "stores out of bounds"]);
+    }
+    if !description.inputs_watched {
+        missing.push("modified inputs");
     }
     missing
 }
@@ -195,10 +226,10 @@ pub(super) struct Runs<'a> {
 
 /// Runs a case twice at different addresses over different poison. `None` where a run gave nothing to judge.
 fn run_twice<'a>(prepared: &Prepared<'_>, runner: &mut dyn Runner, findings: &mut Vec<Finding>) -> Option<Runs<'a>> {
-    let first = run(prepared, runner, FIRST_POISON, findings)?;
+    let first = run(prepared, runner, FIRST_POISON, Placement::Fresh, findings)?;
     interleave(prepared, runner, findings)?;
     // The first run's buffers are still alive here, so the second run's lie elsewhere.
-    let second = run(prepared, runner, SECOND_POISON, findings)?;
+    let second = run(prepared, runner, SECOND_POISON, Placement::Fresh, findings)?;
     let first = first.outputs.iter().map(|output| Cow::Owned(output.contiguous_bytes())).collect();
     Some(Runs { first, second: Some(second.outputs.iter().map(Buffer::contiguous_bytes).collect()) })
 }
@@ -221,18 +252,19 @@ fn interleave(prepared: &Prepared<'_>, runner: &mut dyn Runner, findings: &mut V
 pub fn run_case(subject: &Subject, case: &Case, runner: &mut dyn Runner) -> Result<Vec<Buffer>, RunnerError> {
     let prepared = Prepared::new(subject, case, runner.description());
     let impossible = || RunnerError::Raised("the shape of an output cannot be computed".to_string());
-    let mut invocation = prepared.invocation(FIRST_POISON).ok_or_else(impossible)?;
+    let mut invocation = prepared.invocation(FIRST_POISON, Placement::Fresh).ok_or_else(impossible)?;
     run_guarded(runner, &mut invocation)?;
     Ok(invocation.outputs)
 }
 
-fn run<'a>(
+pub(super) fn run<'a>(
     prepared: &Prepared<'a>,
     runner: &mut dyn Runner,
     poison: u8,
+    placement: Placement,
     findings: &mut Vec<Finding>,
 ) -> Option<Invocation<'a>> {
-    let Some(mut invocation) = prepared.invocation(poison) else {
+    let Some(mut invocation) = prepared.invocation(poison, placement) else {
         findings.push(runner_failed("the shape of an output cannot be computed".to_string()));
         return None;
     };
@@ -247,8 +279,9 @@ fn run<'a>(
         }
     }
     // A second run that finds the same says nothing new.
-    if findings.is_empty() && runner.description().writes_into_buffers {
-        check_buffers(prepared, &invocation, findings);
+    if findings.is_empty() {
+        findings.append(&mut invocation.findings);
+        check_buffers(prepared, &invocation, runner.description(), findings);
     }
     Some(invocation)
 }
@@ -315,7 +348,8 @@ pub(super) fn judge_outputs(
         let rule = subject.rule(spec.dtype_in(descriptor.dtype));
         let first = &runs.first[index];
         let second = runs.second.as_ref().map(|second| &second[index]).filter(|second| second[..] != first[..]);
-        if let Some(second) = second.filter(|_| verdict.runner.writes_into_buffers) {
+        // Poison of both runs in one place is no accident, whoever made the memory.
+        if let Some(second) = second {
             let unwritten = never_written(first, second, rule.dtype.size());
             if !unwritten.is_empty() {
                 verdict.findings.push(structure::not_written(spec, expectation.values.len(), &unwritten));
@@ -393,7 +427,7 @@ fn judge_twin(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: 
     };
     let prepared = Prepared::new(subject, &twin.case, runner.description());
     let mut findings = Vec::new();
-    if let Some(invocation) = run(&prepared, runner, FIRST_POISON, &mut findings) {
+    if let Some(invocation) = run(&prepared, runner, FIRST_POISON, Placement::Fresh, &mut findings) {
         for (index, (spec, expectation)) in prepared.outputs().zip(&expectations).enumerate() {
             let rule = subject.rule(spec.dtype_in(case.descriptor.dtype));
             let bytes = invocation.outputs[index].contiguous_bytes();

@@ -1,7 +1,7 @@
 //! Memory discipline: what a run left behind in buffers that belong to the engine.
 
 use super::judge::Prepared;
-use crate::runner::Invocation;
+use crate::runner::{Invocation, RunnerDescription};
 use crate::verdict::{BugClass, Check, Finding};
 
 /// What outputs hold before the first run: NaN in every float format.
@@ -10,8 +10,28 @@ pub const FIRST_POISON: u8 = 0xff;
 /// What outputs hold before the second run: other bits, so that what was never written differs.
 pub const SECOND_POISON: u8 = 0xab;
 
-/// Guard bands of every buffer, and the bytes of every input.
-pub fn check_buffers(prepared: &Prepared<'_>, invocation: &Invocation<'_>, findings: &mut Vec<Finding>) {
+/// Guard bands of every buffer, and the bytes of every input, as far as the runner lets them be seen.
+pub fn check_buffers(
+    prepared: &Prepared<'_>,
+    invocation: &Invocation<'_>,
+    runner: &RunnerDescription,
+    findings: &mut Vec<Finding>,
+) {
+    if runner.inputs_watched {
+        check_inputs(prepared, invocation, findings);
+    }
+    if !runner.writes_into_buffers {
+        return;
+    }
+    for (spec, buffer) in prepared.outputs().zip(&invocation.outputs) {
+        if let Some(damage) = buffer.guard_damage() {
+            let elements = buffer.shape().iter().product();
+            findings.push(out_of_bounds(&spec.name, elements, buffer.dtype().size(), damage));
+        }
+    }
+}
+
+fn check_inputs(prepared: &Prepared<'_>, invocation: &Invocation<'_>, findings: &mut Vec<Finding>) {
     let schema = prepared.subject.schema();
     for (index, spec) in schema.inputs.iter().enumerate() {
         let (Some(buffer), Some(tensor)) = (&invocation.inputs[index], &prepared.case.inputs[index]) else { continue };
@@ -40,12 +60,6 @@ pub fn check_buffers(prepared: &Prepared<'_>, invocation: &Invocation<'_>, findi
         }
         if let Some(damage) = buffer.guard_damage() {
             findings.push(out_of_bounds(&spec.name, tensor.len(), tensor.dtype().size(), damage));
-        }
-    }
-    for (spec, buffer) in prepared.outputs().zip(&invocation.outputs) {
-        if let Some(damage) = buffer.guard_damage() {
-            let elements = buffer.shape().iter().product();
-            findings.push(out_of_bounds(&spec.name, elements, buffer.dtype().size(), damage));
         }
     }
 }

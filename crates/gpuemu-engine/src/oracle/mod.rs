@@ -14,12 +14,13 @@ pub mod memory;
 pub mod metamorphic;
 pub mod naive;
 pub mod parts;
+pub mod state;
 pub mod strength;
 pub mod structure;
 pub mod subject;
 pub mod tolerance;
 
 pub use given::judge_given;
-pub use judge::judge;
+pub use judge::{judge, judge_expected};
 pub use subject::Subject;
 pub use tolerance::Tolerance;

@@ -14,6 +14,7 @@ use gpuemu_common::{DType, Tensor};
 pub use buffer::{Buffer, GuardDamage};
 
 use crate::schema::{Parameters, Schema, Sizes, TensorSpec};
+use crate::verdict::Finding;
 
 /// What kind of thing produced an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -40,6 +41,10 @@ pub struct RunnerDescription {
     pub layouts: bool,
     /// Whether it writes into the engine's buffers, so that poison and guard bands mean something.
     pub writes_into_buffers: bool,
+    /// Whether what it did to its inputs is seen.
+    pub inputs_watched: bool,
+    /// Whether it can be given new data at the addresses of its last call.
+    pub refills: bool,
 }
 
 /// Why a runner gave no output. Each of these is a verdict.
@@ -59,6 +64,16 @@ pub enum RunnerError {
     TimedOut(Duration),
 }
 
+/// Where the inputs of a call lie.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// In memory that no earlier call of the same case has seen.
+    #[default]
+    Fresh,
+    /// At the addresses of the last call, whose data they replace.
+    Refilled,
+}
+
 /// One call of a kernel, with buffers that belong to the engine.
 #[derive(Debug)]
 pub struct Invocation<'a> {
@@ -76,6 +91,10 @@ pub struct Invocation<'a> {
     pub inputs: Vec<Option<Buffer>>,
     /// Outputs in the order of the schema, those absent left out; poisoned.
     pub outputs: Vec<Buffer>,
+    /// Where the inputs are to lie, for runners that can choose.
+    pub placement: Placement,
+    /// What the runner itself saw go wrong, beside what it returned.
+    pub findings: Vec<Finding>,
 }
 
 impl Invocation<'_> {
