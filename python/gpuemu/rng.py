@@ -8,6 +8,7 @@ a case that the engine reported from its seed alone.
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,6 +37,7 @@ __all__ = [
     "fill",
     "flag_recipe",
     "generate_random_tensor",
+    "mirrored_tensor",
     "range_recipe",
     "recipe",
     "resolve",
@@ -59,7 +61,7 @@ def fill(dtype: Any, recipe: Recipe, case_seed: int, input_name: str, count: int
 def generate_random_tensor(
     shape: int | Sequence[int],
     dtype: Any = "float32",
-    seed: int = 0,
+    seed: int | None = 0,
     name: str = "input",
     strategy: str = "regular",
 ) -> npt.NDArray[Any]:
@@ -67,8 +69,27 @@ def generate_random_tensor(
 
     That holds for an input without a domain of its own; the elements fill the shape in row-major
     order. A bool tensor holds flags, whatever the strategy: rounding real numbers would make
-    nearly all of them true.
+    nearly all of them true. Without a seed (None), every call gives another tensor.
     """
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    element_type = dtype_name(dtype)
+    if seed is None:
+        seed = secrets.randbits(64)
+    if strategy not in STRATEGIES:
+        raise ValueError(f"unknown strategy '{strategy}'; known strategies: {', '.join(STRATEGIES)}")
+    elements = np.empty(math.prod(sizes), dtype=numpy_dtype(element_type))
+    try:
+        from gpuemu._native import random_tensor
+    except ImportError:
+        return mirrored_tensor(sizes, element_type, seed, name, strategy)
+    random_tensor(elements.view(np.uint8), element_type, seed, name, strategy)
+    return elements.reshape(sizes)
+
+
+def mirrored_tensor(
+    shape: int | Sequence[int], dtype: Any, seed: int, name: str = "input", strategy: str = "regular"
+) -> npt.NDArray[Any]:
+    """Return the same tensor as `generate_random_tensor`, made in NumPy alone: its second opinion."""
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     element_type = dtype_name(dtype)
     decided = recipe(resolve(strategy, seed), element_type, seed, name)

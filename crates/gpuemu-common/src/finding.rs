@@ -49,6 +49,19 @@ pub enum Check {
 }
 
 impl Check {
+    /// Whether it is about what an output holds, or whether there is one, rather than about memory.
+    pub const fn is_about_values(self) -> bool {
+        !matches!(
+            self,
+            Check::NotWritten
+                | Check::OutOfBounds
+                | Check::InputModified
+                | Check::Aliasing
+                | Check::OutputOverwritten
+                | Check::StaleResult
+        )
+    }
+
     /// The name used in reports.
     pub const fn name(self) -> &'static str {
         match self {

@@ -90,6 +90,8 @@ pub struct Precision {
     pub fast_division: bool,
     /// `tanh.approx` (relative error 2⁻¹¹).
     pub fast_tanh: bool,
+    /// A short polynomial for erf (absolute error 2⁻²⁰; infinity and overflow are not looked after).
+    pub fast_erf: bool,
     /// Subnormal inputs and results of plain arithmetic may become zero.
     pub flush_to_zero: bool,
     /// Tensor cores, which align and truncate.
@@ -112,6 +114,7 @@ impl Default for Precision {
             fast_exp: true,
             fast_division: true,
             fast_tanh: false,
+            fast_erf: false,
             flush_to_zero: false,
             tensor_core: false,
             rounding: FinalRounding::Nearest,
@@ -143,6 +146,7 @@ impl Precision {
             rsqrt: 4.0,
             argument: 3.0,
             fast_tanh: if self.fast_tanh { 2f64.powi(-11) } else { 0.0 },
+            fast_erf: if self.fast_erf { 2f64.powi(-20) } else { 0.0 },
             mid: mid.map_or(0.0, FloatFormat::unit_roundoff),
             mid_eta: mid.map_or(0.0, FloatFormat::min_subnormal),
             mid_max: mid.map_or(f64::INFINITY, FloatFormat::max_value),
@@ -191,6 +195,8 @@ pub struct Units {
     pub argument: f64,
     /// Relative error of a fast tanh (not in u); 0 if there is none.
     pub fast_tanh: f64,
+    /// Absolute error of a fast erf; 0 if there is none.
+    pub fast_erf: f64,
     /// Unit roundoff of the intermediate dtype; 0 if there is none.
     pub mid: f64,
     /// Smallest subnormal of the intermediate dtype.

@@ -9,10 +9,11 @@ use gpuemu_common::nearest::nearest;
 use gpuemu_common::protocol::{ErrorCode, FuzzConfig};
 use gpuemu_common::{DType, Layout};
 use gpuemu_engine::ops;
+use gpuemu_engine::schema::Schema;
 use gpuemu_engine::{Sampler, Subject};
 use serde_json::{Map, Value};
 
-use crate::executor::Pool;
+use crate::executor::{Accepted, Pool};
 use crate::external_reference::ExternalReference;
 use crate::failure::Failure;
 use crate::op_definition::{
@@ -23,6 +24,7 @@ use crate::python_program::{Entry, PythonProgram};
 use crate::python_runner::PythonRunner;
 
 /// An op, ready to be tried.
+#[derive(Clone)]
 pub struct ConfiguredOp {
     /// Its name in the project.
     pub name: String,
@@ -129,6 +131,32 @@ impl ConfiguredOp {
         })
     }
 
+    /// An op that exists only in the client's process, ready to be tried there.
+    pub fn custom(
+        project: &Project,
+        mut schema: Schema,
+        op: impl FnOnce(Schema) -> Subject,
+        settings: &FuzzConfig,
+    ) -> Result<Self, Failure> {
+        narrow(&mut schema, settings)?;
+        let mut subject = op(schema);
+        subject.measured = true;
+        Ok(Self {
+            name: subject.schema().name.clone(),
+            line: 0,
+            sampler: sampler_of(project, None, subject.schema(), settings)?,
+            subject,
+            bound: None,
+            reference: "callable of the client".to_string(),
+            source: "callable".to_string(),
+            warnings: Vec::new(),
+            program: None,
+            reference_program: None,
+            extra: Map::new(),
+            timeout: project.config.daemon.script_timeout,
+        })
+    }
+
     /// Whether gpuemu itself can run it.
     pub fn is_runnable(&self) -> bool {
         self.program.is_some()
@@ -156,11 +184,22 @@ impl ConfiguredOp {
             reference.start(&self.name)?;
         }
         self.check_dtypes(program)?;
+        let program = program.clone();
         let (started, accepted) = program.start(&self.name)?;
+        let withheld = self.fit(accepted.as_ref());
+        let layouts = program.sees_layouts();
+        let runner =
+            PythonRunner::new(program.describe(), started, layouts, self.extra.clone(), withheld, self.timeout);
+        Ok(StartedOp { op: self, runner })
+    }
+
+    /// Narrows the cases to what a callable takes, with a warning for each thing that is not tried. Returns the
+    /// parameters that must not be passed.
+    pub fn fit(&mut self, accepted: Option<&Accepted>) -> Vec<String> {
         // Python code is not told which optional outputs are wanted: none are.
         let optional_outputs = self.subject.schema().outputs.iter().filter(|spec| spec.optional);
         self.sampler.absent.extend(optional_outputs.map(|spec| spec.name.clone()));
-        if let Some(accepted) = &accepted {
+        if let Some(accepted) = accepted {
             let optional = self.subject.schema().inputs.iter().filter(|spec| spec.optional);
             let needed = optional.filter(|spec| accepted.required.contains(&spec.name));
             self.sampler.always.extend(needed.map(|spec| spec.name.clone()));
@@ -187,10 +226,7 @@ impl ConfiguredOp {
             }
             self.extra.retain(|name, _| takes(name));
         }
-        let layouts = program.sees_layouts();
-        let runner =
-            PythonRunner::new(program.describe(), started, layouts, self.extra.clone(), withheld, self.timeout);
-        Ok(StartedOp { op: self, runner })
+        withheld
     }
 
     /// NumPy knows bfloat16 and fp8 only through ml_dtypes.

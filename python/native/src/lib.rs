@@ -1,5 +1,15 @@
 //! The native module of the Python package: the engine and the client of gpuemu, in the process of Python.
 
+mod arrays;
+mod callable;
+mod campaign;
+mod layouts;
+mod options;
+mod random;
+mod ready_op;
+mod reference;
+mod refusal;
+
 use pyo3::prelude::*;
 
 /// What `gpuemu` is made of.
@@ -7,5 +17,12 @@ use pyo3::prelude::*;
 #[pyo3(name = "_native")]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", gpuemu_daemon::service::VERSION)?;
-    module.add("PROTOCOL_VERSION", gpuemu_common::protocol::PROTOCOL_VERSION)
+    module.add("PROTOCOL_VERSION", gpuemu_common::protocol::PROTOCOL_VERSION)?;
+    module.add_class::<ready_op::ReadyOp>()?;
+    module.add_class::<campaign::Campaign>()?;
+    module.add_function(wrap_pyfunction!(random::random_tensor, module)?)?;
+    module.add_function(wrap_pyfunction!(ready_op::builtin_ops, module)?)?;
+    module.add_function(wrap_pyfunction!(layouts::layout_names, module)?)?;
+    module.add_function(wrap_pyfunction!(layouts::lay_out, module)?)?;
+    Ok(())
 }

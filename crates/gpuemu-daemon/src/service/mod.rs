@@ -6,10 +6,11 @@ mod cases;
 mod expected;
 mod records;
 mod replay;
-mod result;
+pub mod result;
 mod run;
 mod streamed;
-mod validate;
+pub mod tally;
+pub mod validate;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

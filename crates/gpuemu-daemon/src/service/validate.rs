@@ -8,6 +8,7 @@ use gpuemu_engine::case::materialise;
 use gpuemu_engine::oracle::judge_given;
 use gpuemu_engine::schema::{Parameters, Schema};
 use gpuemu_engine::{Case, Verdict};
+use serde_json::{Map, Value};
 
 use super::result::{Context, record_of, result_of};
 use super::{Service, read_tensor, read_tensors, streamed};
@@ -23,28 +24,13 @@ impl Service {
     pub(super) fn validate(&self, request: &ValidateOp, payload: &[u8]) -> Result<Response, Failure> {
         let project = self.project(&request.project)?;
         let op = ConfiguredOp::open(&project, &request.op_name, &Default::default(), &self.pool)?;
-        let schema = op.subject.schema();
-        let mut parameters = op.sampler.parameters.clone();
-        for (name, value) in &request.kwargs {
-            if !schema.parameters.iter().any(|spec| spec.name == *name) {
-                return Err(Failure::invalid(unknown_parameter(name, schema)));
-            }
-            set_parameter(&mut parameters, schema, name, value).map_err(Failure::invalid)?;
-        }
+        let parameters = parameters_of(&op, &request.kwargs)?;
         if let Some((case, verdict)) = streamed::judge(&op, request, &parameters)? {
             return self.keep(&project, &op, &case, &verdict, &Default::default());
         }
         let inputs = read_tensors(&request.inputs, payload)?;
         let outputs = read_outputs(&request.output, &request.outputs, payload)?;
-        let wanted: Vec<String> = match (schema.outputs.as_slice(), &request.output) {
-            ([only], Some(_)) => vec![only.name.clone()],
-            _ => outputs.iter().map(|(name, _)| name.clone()).collect(),
-        };
-        let starts = inputs.iter().map(|(name, tensor)| (Form::of(name, tensor), tensor.storage().as_bytes()));
-        let seed = identity(starts, &parameters);
-        let case = given(schema, op.subject.fingerprint(), seed, inputs, &parameters, &wanted)
-            .map_err(|error| Failure::invalid(format!("op '{}': {error}", op.name)))?;
-        let verdict = judge_named(&op, &case, outputs)?;
+        let (case, verdict) = judge_tensors(&op, inputs, outputs, &parameters)?;
         self.keep(&project, &op, &case, &verdict, &Default::default())
     }
 
@@ -91,13 +77,46 @@ impl Service {
     }
 }
 
+/// Parameters by name, those not given as the op has them.
+pub fn parameters_of(op: &ConfiguredOp, given: &Map<String, Value>) -> Result<Parameters, Failure> {
+    let schema = op.subject.schema();
+    let mut parameters = op.sampler.parameters.clone();
+    for (name, value) in given {
+        if !schema.parameters.iter().any(|spec| spec.name == *name) {
+            return Err(Failure::invalid(unknown_parameter(name, schema)));
+        }
+        set_parameter(&mut parameters, schema, name, value).map_err(Failure::invalid)?;
+    }
+    Ok(parameters)
+}
+
+/// Judges outputs for inputs, both given. A single output may have any name.
+pub fn judge_tensors(
+    op: &ConfiguredOp,
+    inputs: Vec<(String, Tensor)>,
+    outputs: Vec<(String, Tensor)>,
+    parameters: &Parameters,
+) -> Result<(Case, Verdict), Failure> {
+    let schema = op.subject.schema();
+    let wanted: Vec<String> = match (schema.outputs.as_slice(), outputs.as_slice()) {
+        ([only], [_]) => vec![only.name.clone()],
+        _ => outputs.iter().map(|(name, _)| name.clone()).collect(),
+    };
+    let starts = inputs.iter().map(|(name, tensor)| (Form::of(name, tensor), tensor.storage().as_bytes()));
+    let seed = identity(starts, parameters);
+    let case = given(schema, op.subject.fingerprint(), seed, inputs, parameters, &wanted)
+        .map_err(|error| Failure::invalid(format!("op '{}': {error}", op.name)))?;
+    let verdict = judge_named(op, &case, outputs)?;
+    Ok((case, verdict))
+}
+
 /// The inputs of a case, to be kept with its failure.
 pub(super) fn snapshot_of(op: &ConfiguredOp, case: &Case, limit: u64) -> Snapshot {
     Snapshot::of(&named_inputs(op.subject.schema(), case), limit)
 }
 
 /// The inputs of a case by name.
-pub(super) fn named_inputs(schema: &Schema, case: &Case) -> Vec<(String, Tensor)> {
+pub fn named_inputs(schema: &Schema, case: &Case) -> Vec<(String, Tensor)> {
     let pairs = schema.inputs.iter().zip(&case.inputs);
     pairs.filter_map(|(spec, tensor)| Some((spec.name.clone(), tensor.clone()?))).collect()
 }

@@ -63,6 +63,8 @@ struct Row {
     weights: Vec<f64>,
     /// e: relative error of each p before normalisation.
     weight_errors: Vec<f64>,
+    /// Whether a score that nobody sees overflows or is not finite.
+    masked_overflow: bool,
 }
 
 fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
@@ -78,6 +80,7 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
         visible: vec![true; keys],
         weights: vec![0.0; keys],
         weight_errors: vec![0.0; keys],
+        masked_overflow: false,
     };
     let setting = Setting::of(call, keys, width)?;
     for head in 0..batches * heads {
@@ -92,6 +95,9 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
     }
     Ok(if call.wants("lse") { vec![out, lse] } else { vec![out] })
 }
+
+/// What a mask that is added makes of a score of infinity.
+const MASKED_SCORE: ExcuseKind = ExcuseKind::Overflow { nan: true, infinite: false, value: None };
 
 struct Setting<'a> {
     scale: f64,
@@ -132,23 +138,29 @@ impl<'a> Setting<'a> {
 
     fn row(&self, call: &Call<'_>, q: &[f64], k: &[f64], query: usize, row: &mut Row) {
         let units = call.units;
+        row.masked_overflow = false;
         for (key, vector) in k.chunks_exact(q.len()).enumerate() {
             row.visible[key] = self.sees(query, key);
-            if !row.visible[key] {
-                row.scores[key] = f64::NEG_INFINITY;
-                row.errors[key] = 0.0;
-                continue;
-            }
-            let (mut dot, mut magnitude) = (0.0, 0.0);
+            let (mut dot, mut magnitude, mut flushed) = (0.0, 0.0, 0.0);
             for (x, y) in q.iter().zip(vector) {
                 dot += x * y;
                 magnitude += (x * y).abs();
+                if x.abs() < units.flush || y.abs() < units.flush {
+                    flushed += (x * y).abs();
+                }
+            }
+            if !row.visible[key] {
+                row.scores[key] = f64::NEG_INFINITY;
+                row.errors[key] = 0.0;
+                // A mask that is added to the scores makes NaN of an infinite one.
+                row.masked_overflow |= !magnitude.is_finite() || overflows(magnitude, units.max);
+                continue;
             }
             let score = dot * self.scale;
             let scaled = magnitude * self.scale.abs();
             let mut error = units.u * (self.dot * scaled + 3.0 * score.abs())
                 + (units.mid + units.input * (2.0 + units.input)) * scaled
-                + self.scale.abs() * q.len() as f64 * (units.eta + units.flush)
+                + self.scale.abs() * (q.len() as f64 * (units.eta + units.flush) + flushed)
                 + units.eta;
             if overflows(magnitude, units.max) && (score.is_finite() || units.reference > 0.0) {
                 // Marks the row: an infinite error is an overflow by name.
@@ -198,6 +210,13 @@ impl<'a> Setting<'a> {
             lse.push_undetermined(f64::NAN, "unscaled |q||k|");
             return;
         }
+        if self.zero_rows && !poisoned && maximum == f64::NEG_INFINITY {
+            // A row of nothing but -Inf: zero as where nothing is seen, or NaN.
+            let kind = ExcuseKind::Overflow { nan: true, infinite: false, value: None };
+            (0..width).for_each(|_| out.push_overflow(0.0, 0.0, kind, "a row of -Inf"));
+            lse.push_overflow(maximum, 0.0, kind, "a row of -Inf");
+            return;
+        }
         if poisoned || maximum.is_infinite() {
             // +Inf − Inf, or nothing but −Inf: NaN. The log-sum-exp of those is the infinity itself or NaN.
             (0..width).for_each(|_| out.push(f64::NAN, 0.0));
@@ -232,7 +251,11 @@ impl<'a> Setting<'a> {
         let log = libm::log(sum);
         let lse_condition = self.sum + units.argument * (spread + folded) + units.exp + 3.0 * log + 2.0 * maximum.abs();
         let lse_error = units.u * lse_condition + score_error + self.keys as f64 * units.tiny / sum;
-        lse.push(maximum + log, lse_error);
+        if row.masked_overflow {
+            lse.push_overflow(maximum + log, lse_error, MASKED_SCORE, "a masked score");
+        } else {
+            lse.push(maximum + log, lse_error);
+        }
         for column in 0..width {
             self.element(call, row, (total_error, sum), v, column, out);
         }
@@ -267,6 +290,10 @@ impl<'a> Setting<'a> {
             out.push_undetermined(y, "weight 0 times a value that is not finite");
             return;
         }
+        if special && row.masked_overflow {
+            out.push_overflow(y, 0.0, MASKED_SCORE, "a masked score");
+            return;
+        }
         if special {
             out.push(y, 0.0);
             return;
@@ -287,7 +314,10 @@ impl<'a> Setting<'a> {
             + units.mid_eta * all / sum.max(1.0)
             + units.tiny * (all / sum + y.abs() * self.keys as f64 / sum + 1.0)
             + units.input * (2.0 + units.input) * magnitude;
-        if overflows(all, units.max) {
+        if row.masked_overflow {
+            let kind = ExcuseKind::Overflow { nan: true, infinite: overflows(all, units.max), value: None };
+            out.push_overflow(y, delta, kind, "a masked score");
+        } else if overflows(all, units.max) {
             let kind = ExcuseKind::Overflow { nan: true, infinite: true, value: None };
             out.push_overflow(y, delta, kind, "sum of |v|");
         } else {

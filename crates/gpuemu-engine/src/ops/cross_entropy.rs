@@ -1,6 +1,6 @@
 //! cross_entropy of logits against class indices, one loss per row.
 
-use super::log_softmax::logarithm_condition;
+use super::log_softmax::{logarithm_condition, rounded_logarithm};
 use super::softmax::{FOLDED, RowSum};
 use super::{BuiltIn, Call, Expectation, OpError};
 use crate::case::Strategy;
@@ -37,7 +37,8 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
         }
         let (common, underflow) = logarithm_condition(&row_sum, width, call)?;
         let condition = common + 3.0 * (row_sum.maximum.abs() + chosen.abs());
-        expectation.push(y, call.units.u * condition + underflow);
+        let rounded = rounded_logarithm(&row_sum, y, call);
+        expectation.push(y, call.units.u * condition + underflow + rounded);
     }
     Ok(vec![expectation])
 }

@@ -40,10 +40,20 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
                 continue;
             }
             let condition = common + 3.0 * (row_sum.maximum.abs() + x.abs());
-            expectation.push(y, call.units.u * condition + underflow);
+            let rounded = rounded_logarithm(&row_sum, y, call);
+            expectation.push(y, call.units.u * condition + underflow + rounded);
         }
     }
     Ok(vec![expectation])
+}
+
+/// The error of max + log Σ e^(x−m) and of the result where both are rounded to an intermediate dtype.
+pub(super) fn rounded_logarithm(row_sum: &RowSum, y: f64, call: &Call<'_>) -> f64 {
+    let units = call.units;
+    if units.mid == 0.0 || !y.is_finite() {
+        return 0.0;
+    }
+    units.mid * (row_sum.maximum.abs() + 2.0 * row_sum.logarithm.abs() + y.abs()) + 3.0 * units.mid_eta
 }
 
 /// F + aW + E + 3 ln S, the error of log Σ e^(x−m) in units of u, and its underflow term.

@@ -438,6 +438,11 @@ fn judge_twin(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: 
         }
     }
     for mut finding in findings {
+        if !finding.check.is_about_values() {
+            // What a call did to memory has nothing to do with the property.
+            verdict.findings.push(finding);
+            continue;
+        }
         finding.explanation = format!("{} ({}): {}", twin.property.name(), twin.transformation, finding.explanation);
         finding.check = Check::Metamorphic;
         verdict.findings.push(finding);

@@ -55,6 +55,18 @@ impl Subject {
         }
     }
 
+    /// The same subject with another schema of the same tensors: other sizes, say.
+    pub fn reshaped(mut self, change: impl FnOnce(&mut Schema)) -> Self {
+        change(&mut self.schema);
+        self.fingerprint = self.schema.fingerprint();
+        self
+    }
+
+    /// The op and its reference.
+    pub fn op(&self) -> Arc<dyn Op> {
+        self.op.clone()
+    }
+
     /// Declares a precision class.
     pub fn precision(mut self, precision: Precision) -> Self {
         self.precision = precision;

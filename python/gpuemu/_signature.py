@@ -1,0 +1,47 @@
+"""What a callable can be given, as its signature says."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+
+def written_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that a user wrote, from inside of what a framework made of it."""
+    for attribute in ("python_function", "forward"):
+        # TensorFlow keeps what `tf.function` was given; a module of PyTorch is called through `forward`.
+        inner = getattr(function, attribute, None)
+        if callable(inner):
+            return inner  # type: ignore[no-any-return]
+    return function
+
+
+def accepted(function: Callable[..., Any]) -> dict[str, Any]:
+    """Describe what a function can be given: the same description that workers of the daemon send."""
+    answer: dict[str, Any] = {"names": [], "any": False, "required": [], "any_positional": False}
+    try:
+        parameters = inspect.signature(written_function(function)).parameters.values()
+    except (TypeError, ValueError):
+        # Written in C, and silent about it: arguments can only be tried in order.
+        answer["any_positional"] = True
+        return answer
+    for parameter in parameters:
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            answer["names"].append(parameter.name)
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            if parameter.default is parameter.empty:
+                answer["required"].append(parameter.name)
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            answer["any"] = True
+        elif parameter.kind is parameter.VAR_POSITIONAL:
+            answer["any_positional"] = True
+    return answer
+
+
+def function_name(function: Callable[..., Any]) -> str:
+    """Return the name of a function, with its module where it has one."""
+    inner = written_function(function)
+    name = getattr(inner, "__qualname__", None) or getattr(inner, "__name__", None) or type(function).__name__
+    module = getattr(inner, "__module__", None)
+    return f"{module}.{name}" if module and module != "__main__" else str(name)

@@ -1,0 +1,217 @@
+"""`gpuemu.check`: one line in a test that a wrong kernel does not pass."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gpuemu import _native
+from gpuemu._campaign import Campaign, Plan, Progress, Settings, Size, Tolerance, chosen_adapter, random_seed
+from gpuemu._defaults import current_defaults
+from gpuemu._project import project_reference
+from gpuemu._recording import Recorder
+from gpuemu._signature import function_name
+from gpuemu.custom_op import CustomOp
+from gpuemu.errors import ClientError
+from gpuemu.frameworks.base import BaseAdapter
+from gpuemu.precision import Precision
+from gpuemu.reports import CheckReport, smallest_case
+from gpuemu.results import OpReport
+
+if TYPE_CHECKING:
+    from gpuemu.client import Client
+
+_MOST_REPLAYED = 20
+
+
+def check(
+    op: str | CustomOp,
+    fn: Callable[..., Any],
+    *,
+    cases: int | None = None,
+    seed: int | None = None,
+    replay: int | Sequence[int] | None = None,
+    dtypes: Sequence[str] | None = None,
+    layouts: Sequence[str] | None = None,
+    values: str | None = None,
+    sizes: Mapping[str, Size] | None = None,
+    budget: int | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    precision: Precision | Mapping[str, Any] | str | None = None,
+    tolerance: Tolerance | None = None,
+    invariants: Sequence[str] = (),
+    framework: str | BaseAdapter | None = None,
+    out: bool | str | None = None,
+    allow: Sequence[str] = (),
+    check_backward: bool = False,
+    seconds: float | None = None,
+    fail_fast: bool = False,
+    repeats: int = 1000,
+    minimize: bool = True,
+    store: bool | None = None,
+    project: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    client: Client | None = None,
+    raises: bool = True,
+) -> CheckReport:
+    """Try a function as a kernel of an op, and raise `AssertionError` if it is wrong.
+
+    `op` is a built-in op (`gpuemu ops` lists them), an op of the project's `gpuemu.toml`, or one from `gpuemu.op`.
+    `fn` is called with arrays of `framework` (NumPy unless something else is named or in use) by the names of the
+    op's inputs if its parameters have them, else in their order, and with the op's parameters that it takes.
+    If it takes `out=`, it is given poisoned memory between guard bands to write into.
+
+    `cases` are drawn from `seed`, at random if None, over dtypes, layouts, shapes and values; `sizes` fixes or
+    narrows dims (`{"K": 2048, "M": (1, 64)}`), `budget` says how large a case may be, `kwargs` fixes parameters.
+    A built-in op is judged by a rigorous bound for the declared `precision`; `tolerance` replaces it.
+    `replay` runs the cases of these seeds and no others. `check_backward` tries the gradients too.
+
+    Every case runs several times: at other addresses, over other poison, with new data at the same addresses, and
+    the first one again after all others (`repeats`). `allow=("aliasing", "output_overwritten")` accepts functions
+    that return views of their inputs, or the same memory in every call.
+    """
+    settings = Settings(
+        dtypes=dtypes,
+        layouts=layouts,
+        values=values,
+        sizes=sizes or {},
+        budget=budget,
+        parameters=kwargs or {},
+        precision=precision,
+        tolerance=tolerance if tolerance is not None or isinstance(op, str) else op.tolerance,
+        invariants=invariants,
+    )
+    run = _Check(op, fn, settings, chosen_adapter(framework), out, allow, project, client, store)
+    report = run.perform(_plan(cases, seed, replay, seconds, fail_fast, repeats), minimize, progress)
+    if check_backward:
+        from gpuemu._gradients import check_gradients
+
+        report = check_gradients(run, report, _plan(cases, seed, replay, seconds, fail_fast, 0), minimize, progress)
+    if raises and not report.passed:
+        raise AssertionError(str(report))
+    return report
+
+
+def _plan(
+    cases: int | None,
+    seed: int | None,
+    replay: int | Sequence[int] | None,
+    seconds: float | None,
+    fail_fast: bool,
+    repeats: int,
+) -> Plan:
+    usual = current_defaults()
+    seeds = [replay] if isinstance(replay, int) else list(replay if replay is not None else usual.replay)
+    chosen = seed if seed is not None else usual.seed
+    count = cases if cases is not None else usual.cases
+    if seeds:
+        count = 0
+    elif seconds is not None and cases is None:
+        count = 1 << 40
+    for number in [*seeds, *([] if chosen is None else [chosen])]:
+        if not 0 <= number < 1 << 64:
+            raise ValueError(f"the seed {number} is not a whole number of 64 bits")
+    base = random_seed() if chosen is None else chosen
+    return Plan(count, base, seeds, seconds, fail_fast, repeats if not seeds else 0)
+
+
+class _Check:
+    """An op and a function, with everything that a run of them needs."""
+
+    def __init__(
+        self,
+        op: str | CustomOp,
+        function: Callable[..., Any],
+        settings: Settings,
+        adapter: BaseAdapter,
+        out: bool | str | None,
+        allow: Sequence[str],
+        project: str | os.PathLike[str] | None,
+        client: Client | None,
+        store: bool | None,
+    ) -> None:
+        if not isinstance(op, str | CustomOp):
+            raise TypeError(f"the op is a {type(op).__name__}; give the name of an op, or what gpuemu.op returns")
+        usual = current_defaults()
+        self.op, self.function, self.settings, self.adapter = op, function, settings, adapter
+        self.out, self.allow = out, allow
+        self.name = op if isinstance(op, str) else op.name
+        self.usual = usual
+        self.project = project_reference(project)
+        self.client = client
+        if client is None and (usual.store if store is None else store):
+            from gpuemu.client import Client
+
+            self.client = Client(project=project)
+        self.reproduce = usual.reproduce or f'gpuemu.check("{self.name}", {_short(function)}, replay={{seed}})'
+        self.owner = usual.owner or function_name(function)
+
+    def ready(self) -> _native.ReadyOp:
+        """Return the op, ready to be judged."""
+        options = self.settings.options(self.project, self.reproduce)
+        if isinstance(self.op, str):
+            return _native.ReadyOp.open(self.op, options)
+        return self.op.open(options)
+
+    def perform(
+        self,
+        plan: Plan,
+        minimize: bool,
+        progress: Progress | None,
+        name: str | None = None,
+        ready: _native.ReadyOp | None = None,
+        function: Callable[..., Any] | None = None,
+    ) -> CheckReport:
+        """Run the cases of a plan."""
+        name = name or self.name
+        runner = f"callable {self.owner}"
+        campaign = Campaign(
+            ready or self.ready(), function or self.function, self.adapter, self.out, self.allow, runner
+        )
+        warnings: list[str] = []
+        if not plan.replayed and self.usual.replay_failures and self.client is not None:
+            plan.replayed = self._failed_before(name, runner, warnings)
+        recorder = None
+        if self.client is not None:
+            recorder = Recorder(self.client, name, plan.seed, json.dumps(self.settings.drawn()))
+        try:
+            found = campaign.run(plan, recorder, progress)
+        finally:
+            if recorder is not None:
+                recorder.close()
+        if recorder is not None and recorder.trouble is not None:
+            warnings.append(recorder.trouble)
+        report = OpReport.from_json(found)
+        smallest = None
+        line = self.reproduce
+        if report.failures:
+            first = report.failures[0]
+            line = self.reproduce.replace("{seed}", str(first.seed))
+            if minimize and first.failures[0].bug_class != "first_calls_only":
+                smallest = smallest_case(campaign.minimise(first.seed))
+                if smallest is None:
+                    warnings.append(
+                        "the case passes when it is run by itself: the failure depends on the calls before it; "
+                        f"seed={plan.seed} runs all of them again"
+                    )
+        return CheckReport(
+            name, report.status, report, plan.seed, line, smallest, [*report.warnings, *warnings]
+        )
+
+    def _failed_before(self, name: str, runner: str, warnings: list[str]) -> list[int]:
+        assert self.client is not None
+        try:
+            failures = self.client.list_failures(name, limit=200)
+        except ClientError as error:
+            warnings.append(f"failures of earlier runs were not tried again: {error.message}")
+            return []
+        seeds = [failure.seed for failure in failures if failure.runner == runner and not failure.minimized]
+        return list(dict.fromkeys(seeds))[:_MOST_REPLAYED]
+
+
+def _short(function: Callable[..., Any]) -> str:
+    name = function_name(function).rpartition(".")[2]
+    return name if name.isidentifier() else "fn"
+

@@ -1,0 +1,66 @@
+"""What goes wrong between this process and the daemon, with a code and what to do."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpuemu.results import ValidationResult
+
+
+class ClientError(Exception):
+    """A request was not done.
+
+    `code` is the daemon's: `OpNotFound`, `InvalidRequest`, `ConfigError` and so on, as in
+    `docs/reference/protocol.md`.
+    """
+
+    code: str
+    """What kind of error it is."""
+    message: str
+    """What is wrong."""
+    hint: str | None
+    """What to do about it."""
+
+    def __init__(self, message: str, *, code: str = "InternalError", hint: str | None = None) -> None:
+        """Make an error of a code, with a hint of what to do."""
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.hint = hint
+
+    def __str__(self) -> str:
+        """Return what is wrong and, on a line of its own, what to do."""
+        return self.message if self.hint is None else f"{self.message}\nhint: {self.hint}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let errors travel between processes, as test runners in parallel send them."""
+        return _remade, (type(self), self.message, self.__dict__)
+
+
+class ConnectionError(ClientError, builtins.ConnectionError):
+    """There is no daemon to talk to, or the talk with it broke off.
+
+    `code` is one of `NotRunning`, `NotStarted`, `ConnectFailed`, `TimedOut`, `Broken`, `VersionMismatch` and
+    `Unreadable`.
+    """
+
+
+class ValidationError(ClientError):
+    """An output is wrong, and an exception was asked for."""
+
+    result: ValidationResult
+    """The verdict."""
+
+    def __init__(self, message: str, result: ValidationResult, *, hint: str | None = None) -> None:
+        """Make an error of a verdict."""
+        super().__init__(message, code="ValidationFailed", hint=hint)
+        self.result = result
+
+
+def _remade(kind: type[ClientError], message: str, state: dict[str, Any]) -> ClientError:
+    error = kind.__new__(kind, message)
+    error.args = (message,)
+    error.__dict__.update(state)
+    return error

@@ -1,0 +1,73 @@
+"""`gpuemu.validate`: the verdict on one output that was computed already."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpuemu import _native
+from gpuemu._campaign import Settings, Tolerance
+from gpuemu._project import project_reference
+from gpuemu.custom_op import CustomOp
+from gpuemu.errors import ValidationError
+from gpuemu.frameworks.registry import adapter_for
+from gpuemu.precision import Precision
+from gpuemu.results import ValidationResult
+
+
+def validate(
+    op: str | CustomOp,
+    inputs: Mapping[str, Any] | Sequence[Any],
+    output: Any,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    precision: Precision | Mapping[str, Any] | str | None = None,
+    tolerance: Tolerance | None = None,
+    invariants: Sequence[str] = (),
+    project: str | os.PathLike[str] | None = None,
+    raises: bool = False,
+) -> ValidationResult:
+    """Judge an output by the inputs it was computed from: arrays of NumPy, PyTorch, JAX or TensorFlow.
+
+    `inputs` are by name, or in the order of the op; `output` is an array, or several by name or as a tuple. One
+    output says less than `gpuemu.check`, which runs the function itself: what needs a second run is not checked.
+    """
+    if tolerance is None and isinstance(op, CustomOp):
+        tolerance = op.tolerance
+    settings = Settings(precision=precision, tolerance=tolerance, invariants=invariants)
+    options = settings.options(project_reference(project), None)
+    ready = _native.ReadyOp.open(op, options) if isinstance(op, str) else op.open(options)
+    described = json.loads(ready.describe())
+    given = _named(inputs, [tensor["name"] for tensor in described["inputs"]], "input")
+    outputs = output if isinstance(output, Mapping | tuple) else (output,)
+    returned = _named(outputs, [tensor["name"] for tensor in described["outputs"]], "output")
+    parameters = json.dumps(dict(kwargs or {}))
+    text = ready.validate(_handed(given), _handed(returned), parameters)
+    result = ValidationResult.from_json(json.loads(text))
+    if raises and not result.passed:
+        raise ValidationError(result.summary, result)
+    return result
+
+
+def _named(values: Mapping[str, Any] | Sequence[Any], names: Sequence[str], what: str) -> dict[str, Any]:
+    if isinstance(values, Mapping):
+        return dict(values)
+    if not isinstance(values, list | tuple):
+        kind = type(values).__name__
+        raise TypeError(f"{what}s are a {kind}; give a dict of arrays by name, or a list in the op's order")
+    if len(values) > len(names):
+        known = ", ".join(names)
+        raise ValueError(f"{len(values)} {what}s were given, but the op has {len(names)}: {known}")
+    return dict(zip(names, values, strict=False))
+
+
+def _handed(arrays: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    handed = []
+    for name, value in arrays.items():
+        if value is None:
+            continue
+        data = adapter_for(value).to_tensor_data(value, name)
+        handed.append((name, (data.memory, data.dtype, list(data.shape), list(data.strides), data.offset)))
+    return handed

@@ -1,0 +1,275 @@
+//! An op made ready in this process: built in, of a project, or defined in Python.
+
+use std::sync::Arc;
+
+use gpuemu_common::config::Environment;
+use gpuemu_common::protocol::NamedTensorData;
+use gpuemu_common::report::ValidationResult;
+use gpuemu_common::{DType, Tensor};
+use gpuemu_daemon::configured_op::ConfiguredOp;
+use gpuemu_daemon::executor::{Accepted, Pool};
+use gpuemu_daemon::failure::Failure;
+use gpuemu_daemon::project::Project;
+use gpuemu_daemon::python_runner::parameters_json;
+use gpuemu_daemon::service::result::{Context, result_of};
+use gpuemu_daemon::service::validate::{judge_tensors, named_inputs, parameters_of};
+use gpuemu_engine::case::given::given;
+use gpuemu_engine::case::materialise;
+use gpuemu_engine::ops;
+use gpuemu_engine::schema::{Schema, TensorSpec};
+use gpuemu_engine::{Case, Subject, Tolerance, Verdict};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::arrays::{GivenTensor, HandedTensor, hand_over};
+use crate::callable::Calling;
+use crate::options::Options;
+use crate::reference::PythonReference;
+use crate::refusal::{invalid, refusal};
+
+/// Warm workers for references that are scripts of a project: as many as one process needs.
+const REFERENCE_WORKERS: usize = 2;
+
+/// An op, ready to be judged in this process.
+#[pyclass(frozen)]
+pub struct ReadyOp {
+    pub(crate) op: ConfiguredOp,
+    pub(crate) options: Options,
+    pub(crate) warn_threshold: f64,
+    pub(crate) snapshot_bytes: u64,
+    pub(crate) reference: Option<Arc<PythonReference>>,
+}
+
+/// Settings of a caller, from JSON.
+pub(crate) fn options_of(py: Python<'_>, text: &str) -> PyResult<Options> {
+    serde_json::from_str(text).map_err(|error| invalid(py, &format!("the options cannot be read: {error}")))
+}
+
+/// Reads JSON that Python wrote.
+pub(crate) fn accepted_of(py: Python<'_>, text: &str) -> PyResult<Accepted> {
+    serde_json::from_str(text).map_err(|error| invalid(py, &format!("a signature cannot be read: {error}")))
+}
+
+impl ReadyOp {
+    fn from(mut op: ConfiguredOp, options: Options, project: &Project) -> Result<Self, Failure> {
+        options.apply(&mut op)?;
+        let warn_threshold = project.config.policies.warn_threshold;
+        let snapshot_bytes = project.config.storage.snapshot_bytes;
+        Ok(Self { op, options, warn_threshold, snapshot_bytes, reference: None })
+    }
+
+    /// A verdict as it travels.
+    pub(crate) fn result(&self, verdict: &Verdict, case: &Case) -> ValidationResult {
+        let context = Context {
+            op: &self.op.name,
+            run: None,
+            settings: &self.options.settings,
+            warn_threshold: self.warn_threshold,
+        };
+        let mut result = result_of(&self.op.subject, verdict, context);
+        if let Some(replay) = &self.options.replay {
+            result.replay = replay.replace("{seed}", &result.seed.to_string());
+        }
+        if verdict.failed() {
+            let mut inputs = NamedTensorData::default();
+            let tensors = named_inputs(self.op.subject.schema(), case);
+            let bytes: u64 = tensors.iter().map(|(_, tensor)| tensor.storage().len() as u64).sum();
+            for (name, tensor) in tensors.iter().filter(|_| bytes <= self.snapshot_bytes) {
+                inputs.0.push((name.clone(), gpuemu_common::protocol::TensorData::base64_as_it_lies(tensor)));
+            }
+            result.inputs = (!inputs.0.is_empty()).then_some(inputs);
+        }
+        result
+    }
+}
+
+fn tensors(given: Vec<(String, GivenTensor<'_>)>) -> PyResult<Vec<(String, Tensor)>> {
+    given.into_iter().map(|(name, tensor)| Ok((name, tensor.tensor()?))).collect()
+}
+
+fn parameters_map(py: Python<'_>, text: &str) -> PyResult<Map<String, Value>> {
+    serde_json::from_str(text).map_err(|error| invalid(py, &format!("the parameters cannot be read: {error}")))
+}
+
+/// A case for Python: its descriptor, its inputs by name, and its other arguments.
+type HandedCase<'py> = (String, Vec<(String, HandedTensor<'py>)>, String);
+
+/// An expected output: its name, its shape, its values and how far from them a kernel may be.
+type Expected<'py> = (String, Vec<usize>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
+#[pymethods]
+impl ReadyOp {
+    /// An op of a project, or a built-in one.
+    #[staticmethod]
+    fn open(py: Python<'_>, name: &str, options: &str) -> PyResult<Self> {
+        let options = options_of(py, options)?;
+        let open = || -> Result<Self, Failure> {
+            let project = Project::open(&options.project, &Environment::of_process())?;
+            let op = ConfiguredOp::open(&project, name, &options.settings, &Pool::new(REFERENCE_WORKERS))?;
+            Self::from(op, options.clone(), &project)
+        };
+        py.detach(open).map_err(|failure| refusal(py, &failure))
+    }
+
+    /// An op with a signature and a reference that is a callable of this process.
+    #[staticmethod]
+    fn custom(
+        py: Python<'_>,
+        name: &str,
+        signature: &str,
+        bridge: Py<PyAny>,
+        accepted: &str,
+        dtypes: Vec<String>,
+        options: &str,
+    ) -> PyResult<Self> {
+        let options = options_of(py, options)?;
+        let calling = Calling {
+            bridge,
+            accepted: accepted_of(py, accepted)?,
+            withheld: Vec::new(),
+            extra: Map::new(),
+            dictionary: false,
+        };
+        let mut schema = Schema::from_signature(name, signature).map_err(|error| {
+            let marker = format!("{}^", " ".repeat(error.column));
+            invalid(
+                py,
+                &format!(
+                    "signature of op '{name}', column {}: {}\n  {signature}\n  {marker}",
+                    error.column + 1,
+                    error.message
+                ),
+            )
+        })?;
+        if !dtypes.is_empty() {
+            let parsed: Result<Vec<DType>, _> = dtypes.iter().map(|dtype| dtype.parse()).collect();
+            schema.dtypes = parsed.map_err(|error| invalid(py, &format!("dtypes of op '{name}': {error}")))?;
+        }
+        let mut reference = None;
+        let make = |schema: Schema| {
+            let own = Arc::new(PythonReference::new(schema.clone(), calling));
+            reference = Some(own.clone());
+            let mut subject = Subject::with_schema(own, schema);
+            // A reference gives values without bounds: what is allowed is a tolerance.
+            for dtype in DType::ALL {
+                subject.tolerances.insert(dtype, Tolerance::fixed_default(dtype));
+            }
+            subject.tolerance = Tolerance::fixed_default(DType::F32);
+            subject
+        };
+        let open = || -> Result<Self, Failure> {
+            let project = Project::open(&options.project, &Environment::of_process())?;
+            let op = ConfiguredOp::custom(&project, schema, make, &options.settings)?;
+            Self::from(op, options.clone(), &project)
+        };
+        let mut ready = open().map_err(|failure| refusal(py, &failure))?;
+        ready.reference = reference;
+        Ok(ready)
+    }
+
+    /// What the op is, as JSON.
+    fn describe(&self) -> String {
+        let schema = self.op.subject.schema();
+        let tensor = |spec: &TensorSpec| json!({"name": spec.name, "optional": spec.optional, "dtype": spec.dtype});
+        json!({
+            "name": self.op.name,
+            "signature": schema.signature,
+            "summary": schema.summary,
+            "formula": schema.formula,
+            "inputs": schema.inputs.iter().map(tensor).collect::<Vec<_>>(),
+            "outputs": schema.outputs.iter().map(tensor).collect::<Vec<_>>(),
+            "parameters": schema.parameters.iter().map(|spec| spec.name.clone()).collect::<Vec<_>>(),
+            "dims": schema.dimensions.iter().map(|dimension| dimension.name.clone()).collect::<Vec<_>>(),
+            "dtypes": if self.op.sampler.dtypes.is_empty() { &schema.dtypes } else { &self.op.sampler.dtypes },
+            "reference": self.op.reference,
+            "tolerance": self.op.subject.tolerance.describe(),
+            "precision": self.op.subject.precision,
+        })
+        .to_string()
+    }
+
+    /// The case of a seed: its descriptor, its inputs by name, and its other arguments.
+    fn case<'py>(&self, py: Python<'py>, seed: u64) -> PyResult<HandedCase<'py>> {
+        let descriptor = self.op.subject.describe(&self.op.sampler, seed);
+        let schema = self.op.subject.schema();
+        let made = py.detach(|| materialise(schema, &descriptor));
+        let case = made.map_err(|error| invalid(py, &error.to_string()))?;
+        let mut inputs = Vec::new();
+        for (name, tensor) in named_inputs(schema, &case) {
+            let handed = hand_over(py, &tensor)?;
+            inputs.push((name, handed));
+        }
+        let mut arguments = parameters_json(&descriptor.parameters);
+        arguments.extend(self.op.extra().clone());
+        let text = serde_json::to_string(&descriptor).unwrap_or_default();
+        Ok((text, inputs, Value::Object(arguments).to_string()))
+    }
+
+    /// Judges outputs for inputs, both given; the result as JSON.
+    fn validate(
+        &self,
+        py: Python<'_>,
+        inputs: Vec<(String, GivenTensor<'_>)>,
+        outputs: Vec<(String, GivenTensor<'_>)>,
+        parameters: &str,
+    ) -> PyResult<String> {
+        let (inputs, outputs) = (tensors(inputs)?, tensors(outputs)?);
+        let given = parameters_map(py, parameters)?;
+        let judged = py.detach(|| -> Result<(Case, Verdict), Failure> {
+            let parameters = parameters_of(&self.op, &given)?;
+            let (case, verdict) = judge_tensors(&self.op, inputs, outputs, &parameters)?;
+            match Failure::reference(&verdict) {
+                Some(failure) => Err(failure),
+                None => Ok((case, verdict)),
+            }
+        });
+        self.interrupted()?;
+        let (case, verdict) = judged.map_err(|failure| refusal(py, &failure))?;
+        Ok(serde_json::to_string(&self.result(&verdict, &case)).unwrap_or_default())
+    }
+
+    /// What the reference says of inputs that are given.
+    fn expected<'py>(
+        &self,
+        py: Python<'py>,
+        inputs: Vec<(String, GivenTensor<'py>)>,
+        parameters: &str,
+    ) -> PyResult<Vec<Expected<'py>>> {
+        let inputs = tensors(inputs)?;
+        let given_parameters = parameters_map(py, parameters)?;
+        let schema = self.op.subject.schema();
+        let asked = py.detach(|| -> Result<_, Failure> {
+            let parameters = parameters_of(&self.op, &given_parameters)?;
+            let wanted: Vec<String> = schema.outputs.iter().map(|spec| spec.name.clone()).collect();
+            let refused = |message: String| Failure::invalid(format!("op '{}': {message}", self.op.name));
+            let case = given(schema, self.op.subject.fingerprint(), 0, inputs, &parameters, &wanted)
+                .map_err(|error| refused(error.to_string()))?;
+            let expected = self.op.subject.expect(&case).map_err(|error| refused(error.to_string()))?;
+            Ok((case, expected))
+        });
+        self.interrupted()?;
+        let (case, expected) = asked.map_err(|failure| refusal(py, &failure))?;
+        let specs = schema.outputs.iter().filter(|spec| case.descriptor.has(spec));
+        let mut answers = Vec::new();
+        for (spec, expectation) in specs.zip(expected) {
+            let shape = spec.shape(&case.descriptor.sizes).unwrap_or_default();
+            let values = PyArray1::from_vec(py, expectation.values);
+            answers.push((spec.name.clone(), shape, values, PyArray1::from_vec(py, expectation.delta)));
+        }
+        Ok(answers)
+    }
+}
+
+impl ReadyOp {
+    /// An interrupt that reached the reference is the caller's, not a failure of the reference.
+    pub(crate) fn interrupted(&self) -> PyResult<()> {
+        self.reference.as_ref().and_then(|reference| reference.take_broken()).map_or(Ok(()), Err)
+    }
+}
+
+/// The names of the built-in ops.
+#[pyfunction]
+pub fn builtin_ops() -> Vec<String> {
+    ops::builtin().iter().map(|op| op.schema().name.clone()).collect()
+}

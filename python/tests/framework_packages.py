@@ -1,0 +1,24 @@
+"""Packages that some tests need, and what happens where one is missing."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+from typing import Any
+
+import pytest
+
+
+def require(name: str) -> Any:
+    """Import a package. Where it is missing, skip the tests; fail them if GPUEMU_REQUIRE_FRAMEWORKS is 1."""
+    if name == "tensorflow":
+        # Both bring an LLVM. Loaded after TensorFlow, Triton's ends the process; before it, both work.
+        with contextlib.suppress(ImportError):
+            importlib.import_module("triton")
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        if os.environ.get("GPUEMU_REQUIRE_FRAMEWORKS") == "1":
+            raise
+        pytest.skip(f"{name} cannot be imported: {error}", allow_module_level=True)
