@@ -1,6 +1,7 @@
-"""The engine and the client of gpuemu, written in Rust."""
+"""Types of the native module."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,38 @@ import numpy.typing as npt
 
 VERSION: str
 PROTOCOL_VERSION: int
+
+class DaemonConnection:
+    """Connections to the daemon, one for each request that is on its way."""
+
+    def __init__(
+        self,
+        socket: str | os.PathLike[str],
+        timeout: float,
+        program: str | os.PathLike[str] | None = None,
+        hint: str | None = None,
+    ) -> None: ...
+    @property
+    def socket(self) -> os.PathLike[str]: ...
+    def call(
+        self,
+        request: str,
+        arrays: Sequence[npt.NDArray[np.uint8]],
+        timeout: float | None = None,
+        repeatable: bool = False,
+    ) -> tuple[str, npt.NDArray[np.uint8]]: ...
+    def close(self) -> None: ...
+
+class SharedSegment:
+    """A segment of shared memory that tensors of a request are handed over in."""
+
+    def __init__(self) -> None: ...
+    def share(self, array: npt.NDArray[np.uint8]) -> tuple[str, int, int]: ...
+    def clear(self) -> None: ...
+    def close(self) -> None: ...
+
+def project_reference(folder: str | os.PathLike[str], python: str | os.PathLike[str]) -> str: ...
+def default_socket() -> os.PathLike[str] | None: ...
 
 Memory = npt.NDArray[np.uint8]
 Tensor = tuple[Memory, str, list[int], list[int], int]
@@ -19,6 +52,7 @@ class ReadyOp:
     def custom(
         name: str, signature: str, bridge: Any, accepted: str, dtypes: list[str], options: str
     ) -> ReadyOp: ...
+    def inputs(self) -> list[str]: ...
     def describe(self) -> str: ...
     def case(self, seed: int) -> tuple[str, list[tuple[str, Tensor]], str]: ...
     def validate(

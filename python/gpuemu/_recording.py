@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from gpuemu.errors import ClientError
 
@@ -18,8 +19,8 @@ class Recorder:
     A daemon that cannot be reached is no reason to stop judging: what is not stored is said in `trouble`.
     """
 
-    def __init__(self, client: Client, op: str, seed: int, settings: str) -> None:
-        """Start with nothing stored. `settings` is what cases are drawn from, as JSON."""
+    def __init__(self, client: Client, op: str, seed: int, settings: Mapping[str, Any]) -> None:
+        """Start with nothing stored. `settings` is what cases are drawn from."""
         self.run: int | None = None
         self.trouble: str | None = None
         self._client, self._op, self._seed, self._settings = client, op, seed, settings

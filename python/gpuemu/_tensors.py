@@ -124,7 +124,9 @@ def _memory_of(array: npt.NDArray[Any]) -> tuple[Bytes, tuple[int, ...], int]:
         flat = np.ascontiguousarray(array).reshape(-1)
         return flat.view(np.uint8), contiguous_strides(array.shape), 0
     forwards = tuple(slice(None, None, -1 if stride < 0 else 1) for stride in array.strides)
-    flat = np.lib.stride_tricks.as_strided(array[forwards], (extent // size,), (size,), writeable=False)
+    # NumPy gives no plain view of the types of fp8; that of their bits is the same.
+    words = array.view(np.dtype(f"u{size}"))[forwards]
+    flat = np.lib.stride_tricks.as_strided(words, (extent // size,), (size,), writeable=False)
     return flat.view(np.uint8), tuple(stride // size for stride in array.strides), before // size
 
 

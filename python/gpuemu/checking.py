@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -175,7 +174,7 @@ class _Check:
             plan.replayed = self._failed_before(name, runner, warnings)
         recorder = None
         if self.client is not None:
-            recorder = Recorder(self.client, name, plan.seed, json.dumps(self.settings.drawn()))
+            recorder = Recorder(self.client, name, plan.seed, self.settings.drawn())
         try:
             found = campaign.run(plan, recorder, progress)
         finally:

@@ -50,10 +50,10 @@ class ConnectionError(ClientError, builtins.ConnectionError):
 class ValidationError(ClientError):
     """An output is wrong, and an exception was asked for."""
 
-    result: ValidationResult
-    """The verdict."""
+    result: ValidationResult | None
+    """The verdict; None where several are meant."""
 
-    def __init__(self, message: str, result: ValidationResult, *, hint: str | None = None) -> None:
+    def __init__(self, message: str, result: ValidationResult | None = None, *, hint: str | None = None) -> None:
         """Make an error of a verdict."""
         super().__init__(message, code="ValidationFailed", hint=hint)
         self.result = result

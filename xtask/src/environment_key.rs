@@ -5,9 +5,6 @@ use std::str::FromStr;
 
 use sha2::{Digest, Sha256};
 
-/// The oldest Python that the package supports.
-pub const OLDEST_PYTHON: (u32, u32) = (3, 10);
-
 /// A Python interpreter as far as compiled packages depend on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interpreter {
@@ -23,13 +20,13 @@ impl Interpreter {
     pub const QUERY: &str = "import platform, sys; \
         print('%s %d.%d.%d %s' % ((platform.python_implementation().lower(),) + tuple(sys.version_info[:3]) + (platform.machine(),)))";
 
-    /// Whether this Python can run the package and its tests; says so if not.
-    pub fn check_age(&self) -> Result<(), String> {
+    /// Whether this Python is at least the `oldest` that will do; says so if not.
+    pub fn check_age(&self, oldest: (u32, u32)) -> Result<(), String> {
         let (major, minor, patch) = self.version;
-        if (major, minor) >= OLDEST_PYTHON {
+        if (major, minor) >= oldest {
             return Ok(());
         }
-        let (oldest_major, oldest_minor) = OLDEST_PYTHON;
+        let (oldest_major, oldest_minor) = oldest;
         Err(format!(
             "Python {oldest_major}.{oldest_minor} or newer is needed, the one found is {major}.{minor}.{patch}"
         ))
@@ -61,12 +58,13 @@ impl fmt::Display for Interpreter {
     }
 }
 
-/// The name of the folder for these requirements on this interpreter.
+/// The name of the folder for what pip installs on this interpreter, given these requirements and options.
 ///
 /// Comments, blank lines and line endings do not count: they install nothing.
-pub fn environment_key(requirements: &str, interpreter: &Interpreter) -> String {
+pub fn environment_key(requirements: &str, options: &[&str], interpreter: &Interpreter) -> String {
     let mut hasher = Sha256::new();
-    for line in requirements.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+    let installed = requirements.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    for line in installed.chain(options.iter().copied()) {
         hasher.update(line);
         hasher.update("\n");
     }
@@ -90,20 +88,23 @@ mod tests {
     #[test]
     fn the_key_depends_on_what_is_installed_and_on_the_interpreter() {
         let python = interpreter("cpython 3.11.7 x86_64\n");
-        let key = environment_key("numpy==1\nruff==2\n", &python);
+        let key_of = |requirements| environment_key(requirements, &[], &python);
+        let key = key_of("numpy==1\nruff==2\n");
         assert!(key.starts_with("python-cpython-3.11.7-x86_64-"), "{key}");
-        assert_eq!(key, environment_key("# why\r\nnumpy==1\r\n\r\n  ruff==2", &python));
-        assert_ne!(key, environment_key("numpy==1\nruff==3\n", &python));
-        assert_ne!(key, environment_key("numpy==1ruff==2\n", &python));
-        assert_ne!(key, environment_key("numpy==1\nruff==2\n", &interpreter("cpython 3.12.0 x86_64")));
-        assert_ne!(key, environment_key("numpy==1\nruff==2\n", &interpreter("cpython 3.11.7 aarch64")));
+        assert_eq!(key, key_of("# why\r\nnumpy==1\r\n\r\n  ruff==2"));
+        assert_ne!(key, key_of("numpy==1\nruff==3\n"));
+        assert_ne!(key, key_of("numpy==1ruff==2\n"));
+        assert_ne!(key, environment_key("numpy==1\nruff==2\n", &["--no-deps"], &python));
+        for other in ["cpython 3.12.0 x86_64", "cpython 3.11.7 aarch64"] {
+            assert_ne!(key, environment_key("numpy==1\nruff==2\n", &[], &interpreter(other)));
+        }
     }
 
     #[test]
     fn an_old_python_is_refused_with_its_version() {
-        assert_eq!(interpreter("cpython 3.10.0 x86_64").check_age(), Ok(()));
-        assert_eq!(interpreter("cpython 4.0.0 x86_64").check_age(), Ok(()));
-        let message = interpreter("cpython 3.9.18 x86_64").check_age().unwrap_err();
+        assert_eq!(interpreter("cpython 3.10.0 x86_64").check_age((3, 10)), Ok(()));
+        assert_eq!(interpreter("cpython 4.0.0 x86_64").check_age((3, 10)), Ok(()));
+        let message = interpreter("cpython 3.9.18 x86_64").check_age((3, 10)).unwrap_err();
         assert_eq!(message, "Python 3.10 or newer is needed, the one found is 3.9.18");
     }
 

@@ -36,3 +36,8 @@ impl Failure {
         }
     }
 }
+
+/// A file or folder cannot be read, made or changed.
+pub fn cannot(action: &str, what: &dyn std::fmt::Display, error: &std::io::Error) -> Failure {
+    Failure::Environment(format!("cannot {action} {what}: {error}"))
+}

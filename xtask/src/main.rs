@@ -4,7 +4,11 @@
 mod bench;
 mod corpus_check;
 mod environment_key;
+mod environments;
 mod failure;
+mod framework_tests;
+mod native_module;
+mod package;
 mod process;
 mod python_environment;
 mod repository;
@@ -13,12 +17,14 @@ mod steps;
 mod summary;
 mod system_packages;
 mod vectors;
+mod work;
 
 use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
 
+use environments::Environments;
 use failure::Failure;
 use steps::{STEPS, Step};
 
@@ -89,8 +95,8 @@ fn run_steps(chosen: &[&Step]) -> Result<(), Failure> {
     // Outside the repository no step can say anything about the source.
     repository::root()?;
     // Made before the first step, so that a download counts against no step's budget.
-    let python = chosen.iter().any(|step| step.needs_python()).then(python_environment::prepare);
-    let summary = runner::run(chosen, |step| step.perform(python.as_ref()));
+    let environments = Environments::prepare(chosen);
+    let summary = runner::run(chosen, |step| step.perform(&environments));
     print!("\n{summary}");
     if summary.any_failed() { Err(Failure::StepsFailed) } else { Ok(()) }
 }

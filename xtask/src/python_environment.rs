@@ -1,7 +1,7 @@
-//! The virtual environment that the Python steps run in.
+//! The virtual environments that the Python steps run in.
 //!
-//! It lies in the user's cache folder under a name that stands for its content, so that a fresh
-//! clone finds the one that an earlier clone has made and downloads nothing.
+//! They lie in the user's cache folder under names that stand for their content, so that a fresh
+//! clone finds the ones that an earlier clone has made and downloads nothing.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,16 +10,37 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::environment_key::{Interpreter, OLDEST_PYTHON, environment_key};
-use crate::failure::Failure;
+use crate::environment_key::{Interpreter, environment_key};
+use crate::failure::{Failure, cannot};
 use crate::{process, repository};
 
-const REQUIREMENTS: &str = "python/requirements-dev.txt";
+/// What goes into an environment.
+pub struct Packages {
+    /// The file that pins them.
+    requirements: &'static str,
+    /// More options for pip.
+    options: &'static [&'static str],
+    /// The oldest Python that they run on.
+    oldest_python: (u32, u32),
+}
+
+/// What the package itself is checked with.
+pub const DEVELOPMENT: Packages =
+    Packages { requirements: "python/requirements-dev.txt", options: &[], oldest_python: (3, 10) };
+
+/// The frameworks that kernels are written with. The file lists all that is needed on a CPU; what the
+/// frameworks ask for beyond that, several GB for GPUs, is left out.
+pub const FRAMEWORKS: Packages = Packages {
+    requirements: "python/requirements-frameworks.txt",
+    options: &["--no-deps", "--only-binary", ":all:"],
+    oldest_python: (3, 11),
+};
 
 /// Written last: a folder without it is the remains of an interrupted attempt.
 const COMPLETION_MARKER: &str = "gpuemu-complete";
 
-const SYSTEM_PYTHON: &str = if cfg!(windows) { "python" } else { "python3" };
+/// The Python that the environments are made with.
+pub const SYSTEM_PYTHON: &str = if cfg!(windows) { "python" } else { "python3" };
 
 /// An environment that holds the pinned packages.
 #[derive(Debug)]
@@ -28,17 +49,22 @@ pub struct PythonEnvironment {
 }
 
 impl PythonEnvironment {
+    /// The environment that lies in this folder, whether or not it is there.
+    pub fn in_folder(folder: &Path) -> Self {
+        Self { interpreter: program_in(folder, "python") }
+    }
+
     /// A command that runs the environment's Python in the root of the repository.
     pub fn python(&self) -> Result<Command, Failure> {
         process::in_repository(&self.interpreter)
     }
 }
 
-/// Finds or makes the environment.
-pub fn prepare() -> Result<PythonEnvironment, Failure> {
-    let requirements = fs::read_to_string(repository::root()?.join(REQUIREMENTS))
-        .map_err(|error| cannot("read", &REQUIREMENTS, &error))?;
-    let key = environment_key(&requirements, &system_interpreter()?);
+/// Finds or makes the environment with these packages.
+pub fn prepare(packages: &Packages) -> Result<PythonEnvironment, Failure> {
+    let requirements = fs::read_to_string(repository::root()?.join(packages.requirements))
+        .map_err(|error| cannot("read", &packages.requirements, &error))?;
+    let key = environment_key(&requirements, packages.options, &system_interpreter(packages.oldest_python)?);
     let cache = cache_folder(env::var_os("XDG_CACHE_HOME"), env::home_dir())?;
     fs::create_dir_all(&cache).map_err(|error| cannot("create", &cache.display(), &error))?;
 
@@ -49,15 +75,15 @@ pub fn prepare() -> Result<PythonEnvironment, Failure> {
     lock.lock().map_err(|error| cannot("lock", &lock_path.display(), &error))?;
 
     let folder = cache.join(&key);
-    let environment = PythonEnvironment { interpreter: interpreter_in(&folder) };
+    let environment = PythonEnvironment::in_folder(&folder);
     if !is_complete(&folder) {
-        build(&folder, &environment)?;
+        build(&folder, &environment, packages)?;
     }
     Ok(environment)
 }
 
-fn system_interpreter() -> Result<Interpreter, Failure> {
-    let (oldest_major, oldest_minor) = OLDEST_PYTHON;
+fn system_interpreter(oldest: (u32, u32)) -> Result<Interpreter, Failure> {
+    let (oldest_major, oldest_minor) = oldest;
     let output =
         Command::new(SYSTEM_PYTHON).args(["-c", Interpreter::QUERY]).stderr(Stdio::inherit()).output().map_err(
             |error| {
@@ -66,7 +92,7 @@ fn system_interpreter() -> Result<Interpreter, Failure> {
             },
         )?;
     let interpreter: Interpreter = String::from_utf8_lossy(&output.stdout).parse().map_err(Failure::Environment)?;
-    interpreter.check_age().map_err(Failure::Environment)?;
+    interpreter.check_age(oldest).map_err(Failure::Environment)?;
     Ok(interpreter)
 }
 
@@ -81,14 +107,16 @@ fn cache_folder(cache_home: Option<OsString>, home: Option<PathBuf>) -> Result<P
     Ok(user_cache.join("gpuemu"))
 }
 
-fn interpreter_in(folder: &Path) -> PathBuf {
-    if cfg!(windows) { folder.join("Scripts").join("python.exe") } else { folder.join("bin").join("python") }
+/// Where a virtual environment keeps a program.
+pub fn program_in(folder: &Path, name: &str) -> PathBuf {
+    let programs = folder.join(if cfg!(windows) { "Scripts" } else { "bin" });
+    programs.join(format!("{name}{}", env::consts::EXE_SUFFIX))
 }
 
 fn is_complete(folder: &Path) -> bool {
     // An environment links to the Python that made it, and that one may be gone since.
     let starts = || {
-        let mut command = Command::new(interpreter_in(folder));
+        let mut command = Command::new(program_in(folder, "python"));
         let status = command.args(["-c", ""]).stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
     };
@@ -96,7 +124,7 @@ fn is_complete(folder: &Path) -> bool {
 }
 
 /// Builds in place, because a virtual environment cannot be moved once it is made.
-fn build(folder: &Path, environment: &PythonEnvironment) -> Result<(), Failure> {
+fn build(folder: &Path, environment: &PythonEnvironment, packages: &Packages) -> Result<(), Failure> {
     let started = Instant::now();
     println!("making the Python environment {}", folder.display());
     if folder.exists() {
@@ -108,7 +136,7 @@ fn build(folder: &Path, environment: &PythonEnvironment) -> Result<(), Failure> 
 
     let mut install = environment.python()?;
     install.args(["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]);
-    install.args(["--requirement", REQUIREMENTS]);
+    install.args(packages.options).args(["--requirement", packages.requirements]);
     process::run(&mut install).map_err(|failure| unavailable("the pinned packages", &failure))?;
 
     let marker = folder.join(COMPLETION_MARKER);
@@ -120,10 +148,6 @@ fn build(folder: &Path, environment: &PythonEnvironment) -> Result<(), Failure> 
 /// A failure to make the environment says nothing about the source, whatever pip's exit code.
 fn unavailable(what: &str, failure: &Failure) -> Failure {
     Failure::Environment(format!("cannot get {what}: {failure}"))
-}
-
-fn cannot(action: &str, what: &dyn std::fmt::Display, error: &std::io::Error) -> Failure {
-    Failure::Environment(format!("cannot {action} {what}: {error}"))
 }
 
 #[cfg(test)]

@@ -1,25 +1,12 @@
 //! The steps of `cargo xtask test`, in the order in which they run.
 
-use std::env;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::failure::Failure;
-use crate::python_environment::PythonEnvironment;
+use crate::environments::Environments;
+use crate::framework_tests::{JAX, PYTORCH, TENSORFLOW, WITHOUT_FRAMEWORKS};
 use crate::summary::Outcome;
-use crate::{corpus_check, process, system_packages};
-
-/// What a step does.
-enum Work {
-    /// Runs cargo with these arguments.
-    Cargo(&'static [&'static str]),
-    /// Runs cargo with these arguments, and names the Python that tests may start.
-    CargoBesidePython(&'static [&'static str]),
-    /// Runs the Python of the environment with these arguments.
-    Python(&'static [&'static str]),
-    /// Judges the corpus with the command line and reads its report.
-    CorpusCheck,
-}
+use crate::work::Work;
 
 /// One suite of checks.
 pub struct Step {
@@ -53,65 +40,31 @@ pub const STEPS: &[Step] = &[
     Step::new("ruff", 15, Work::Python(&["-m", "ruff", "check"])).lint(),
     Step::new("ruff-format", 15, Work::Python(&["-m", "ruff", "format", "--check"])).lint(),
     Step::new("mypy", 60, Work::Python(&["-m", "mypy", "--strict"])).lint(),
-    Step::new("pytest", 120, Work::Python(&["-m", "pytest"])),
-    Step::new("vectors", 60, Work::Python(&[VECTORS_SCRIPT, "--check"])),
+    Step::new("native", 400, Work::Native),
+    Step::new("pytest", 120, Work::PythonBesideNative(WITHOUT_FRAMEWORKS)),
+    Step::new("pytorch", 180, Work::Framework(PYTORCH)),
+    Step::new("jax", 180, Work::Framework(JAX)),
+    Step::new("tensorflow", 180, Work::Framework(TENSORFLOW)),
+    Step::new("vectors", 60, Work::PythonBesideNative(&[VECTORS_SCRIPT, "--check"])),
     Step::new("two-commands", 300, Work::CorpusCheck),
+    Step::new("package", 120, Work::Package),
 ];
 
 impl Step {
     /// Whether the step needs the Python environment.
     pub fn needs_python(&self) -> bool {
-        matches!(self.work, Work::Python(_) | Work::CargoBesidePython(_))
+        self.work.needs_python()
     }
 
-    /// Runs the step. `python` is the environment, or why there is none.
-    pub fn perform(&self, python: Option<&Result<PythonEnvironment, Failure>>) -> Outcome {
-        let result = match (&self.work, python) {
-            (Work::Cargo(arguments), _) => {
-                process::cargo().and_then(|mut command| process::run(command.args(*arguments)))
-            }
-            (Work::CargoBesidePython(arguments), python) => cargo_beside_python(arguments, python),
-            (Work::Python(arguments), Some(Ok(environment))) => {
-                environment.python().and_then(|mut command| process::run(command.args(*arguments)))
-            }
-            (Work::Python(_), Some(Err(failure))) => return without_python(&failure.to_string(), in_ci()),
-            (Work::Python(_), None) => return without_python("no Python environment was prepared", in_ci()),
-            (Work::CorpusCheck, _) => corpus_check::run(),
-        };
-        match result {
-            Ok(()) => Outcome::Passed,
-            Err(failure) => Outcome::Failed(failure.to_string()),
-        }
+    /// Whether the step needs the environment with the frameworks.
+    pub fn needs_frameworks(&self) -> bool {
+        self.work.needs_frameworks()
     }
 
-    fn command_line(&self) -> String {
-        match self.work {
-            Work::Cargo(arguments) | Work::CargoBesidePython(arguments) => format!("cargo {}", arguments.join(" ")),
-            Work::Python(arguments) => format!("python {}", arguments.join(" ")),
-            Work::CorpusCheck => format!("cargo {}", corpus_check::ARGUMENTS.join(" ")),
-        }
+    /// Runs the step.
+    pub fn perform(&self, environments: &Environments) -> Outcome {
+        self.work.perform(environments)
     }
-}
-
-/// Without Python the tests that start one say so and pass over it, except in CI, where they fail.
-fn cargo_beside_python(arguments: &[&str], python: Option<&Result<PythonEnvironment, Failure>>) -> Result<(), Failure> {
-    if in_ci() {
-        system_packages::install()?;
-    }
-    let mut command = process::cargo()?;
-    if let Some(Ok(environment)) = python {
-        command.env("GPUEMU_TEST_PYTHON", environment.python()?.get_program());
-    }
-    process::run(command.args(arguments))
-}
-
-/// A contributor may lack Python; where a merge is decided, nothing may go unchecked.
-fn without_python(reason: &str, in_ci: bool) -> Outcome {
-    if in_ci { Outcome::Failed(reason.into()) } else { Outcome::Skipped(reason.into()) }
-}
-
-fn in_ci() -> bool {
-    env::var_os("CI").is_some_and(|value| value == "true")
 }
 
 /// The steps with these names, or all if no name is given, each once and in the usual order.
@@ -130,7 +83,7 @@ pub fn listing() -> String {
     let mut text = String::new();
     for step in STEPS {
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{:width$}  {:>4} s  {}", step.name, step.budget.as_secs(), step.command_line());
+        let _ = writeln!(text, "{:width$}  {:>4} s  {}", step.name, step.budget.as_secs(), step.work.command_line());
     }
     text
 }
@@ -164,9 +117,9 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_python_skips_at_home_and_fails_in_ci() {
-        assert_eq!(without_python("no Python", false), Outcome::Skipped("no Python".into()));
-        assert_eq!(without_python("no Python", true), Outcome::Failed("no Python".into()));
+    fn the_package_is_checked_with_what_the_steps_before_it_have_built() {
+        let order = names(&chosen(&["package", "native", "pytest", "two-commands"].map(String::from)));
+        assert_eq!(order, ["native", "pytest", "two-commands", "package"]);
     }
 
     #[test]
@@ -174,5 +127,6 @@ mod tests {
         let text = listing();
         assert_eq!(text.lines().count(), STEPS.len());
         assert!(text.contains("python -m mypy --strict"), "{text}");
+        assert!(text.contains("python -m pytest python/tests/test_*jax*.py"), "{text}");
     }
 }

@@ -10,6 +10,7 @@ mod durability;
 mod generation;
 mod numpy;
 mod ping;
+mod python;
 mod row;
 mod startup;
 mod timing;
@@ -23,7 +24,7 @@ use row::Row;
 /// A group of rows, by name.
 type Group = (&'static str, fn() -> Vec<Row>);
 
-const GROUPS: [Group; 9] = [
+const GROUPS: [Group; 10] = [
     ("comparison", comparison::rows),
     ("generation", generation::rows),
     ("cases", cases::rows),
@@ -33,6 +34,7 @@ const GROUPS: [Group; 9] = [
     ("durability", durability::rows),
     ("ping", ping::rows),
     ("startup", startup::rows),
+    ("python", python::rows),
 ];
 
 fn main() -> ExitCode {

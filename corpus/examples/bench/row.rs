@@ -1,14 +1,16 @@
 //! One figure of the benchmark table.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 /// A figure beside its peer's.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub struct Row {
     /// What was measured.
     pub name: String,
     /// Unit of both figures.
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     /// Ours, a median.
     pub ours: f64,
     /// The peer's, a median of the same run; absent where it could not be had.
@@ -26,7 +28,7 @@ impl Row {
     pub fn time(name: &str, ours_seconds: f64, peer_seconds: Option<f64>, peer_name: &str, note: &str) -> Self {
         Self {
             name: name.to_string(),
-            unit: "ms",
+            unit: "ms".into(),
             ours: ours_seconds * 1e3,
             peer: peer_seconds.map(|seconds| seconds * 1e3),
             peer_name: peer_name.to_string(),
@@ -40,7 +42,7 @@ impl Row {
         let ratio = peer.map(|peer| ours / peer);
         Self {
             name: name.to_string(),
-            unit,
+            unit: unit.into(),
             ours,
             peer,
             peer_name: peer_name.to_string(),

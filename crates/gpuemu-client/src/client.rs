@@ -107,6 +107,23 @@ impl Client {
         Ok(Reply { response: refused(response)?, message })
     }
 
+    /// Whether the daemon still has its end of the connection, as far as is known here.
+    pub fn is_open(&mut self) -> bool {
+        self.connection.is_open()
+    }
+
+    /// Sends a message as it is and returns the answer as it is: for clients that read and write JSON
+    /// themselves. `go_on` is asked now and then whether the answer is still wanted; after an error the client is
+    /// of no more use.
+    pub fn exchange_bytes(
+        &mut self,
+        message: &[u8],
+        timeout: Duration,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Vec<u8>, ClientError> {
+        Ok(self.connection.request_while(message, timeout, go_on)?)
+    }
+
     /// Does something long in the background of the daemon; see [`run_job`].
     pub fn run_job(
         &mut self,

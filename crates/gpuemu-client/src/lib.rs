@@ -4,6 +4,8 @@ pub mod client;
 pub mod connection;
 pub mod shared_memory;
 pub mod sp;
+pub mod start;
 
 pub use client::{Client, ClientError, Reply};
 pub use connection::{Connection, TransportError};
+pub use start::{Connected, StartError};

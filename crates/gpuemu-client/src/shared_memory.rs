@@ -28,18 +28,31 @@ pub struct Segment {
     path: PathBuf,
     name: String,
     used: u64,
+    owner: u32,
 }
 
 impl Segment {
     /// A new, empty segment that only this user can open.
     pub fn create() -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let name = format!("{PREFIX}{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = folder().join(&name);
-        // A name left behind by a process that was killed is used again.
-        let _ = std::fs::remove_file(&path);
-        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-        Ok(Self { file, path, name, used: 0 })
+        remove_abandoned();
+        loop {
+            let owner = std::process::id();
+            let name = format!("{PREFIX}{owner}-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+            let path = folder().join(&name);
+            // A name left behind by a process that was killed is used again.
+            let _ = std::fs::remove_file(&path);
+            let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+            // Another process may take it for abandoned before it is locked: then it is another name's turn.
+            if lock(&file) && file.metadata()?.nlink() > 0 {
+                return Ok(Self { file, path, name, used: 0, owner });
+            }
+        }
+    }
+
+    /// Whether this process made it. A fork has a copy of this value, but not a segment of its own.
+    pub fn is_own(&self) -> bool {
+        self.owner == std::process::id()
     }
 
     /// Writes over everything from the start.
@@ -58,8 +71,40 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        // Left behind at worst: the next process of this id removes it.
-        let _ = std::fs::remove_file(&self.path);
+        if self.is_own() {
+            // Left behind at worst: the next process of this id removes it.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Locks a segment for as long as a process has it open; whether nobody else has.
+fn lock(file: &File) -> bool {
+    rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok()
+}
+
+/// Whether a name is one that [`Segment::create`] gives. Other clients may name and lock theirs as they like.
+fn is_made_here(name: &str) -> bool {
+    let numbers = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('-'));
+    numbers.is_some_and(|(process, number)| process.parse::<u32>().is_ok() && number.parse::<u64>().is_ok())
+}
+
+/// Removes segments whose processes ended without doing so: killed, or forked and ended at once. That a process
+/// lives is known by its lock; process numbers of another container mean nothing here.
+fn remove_abandoned() {
+    let Ok(entries) = std::fs::read_dir(folder()) else { return };
+    for entry in entries.flatten() {
+        let named = entry.file_name().to_str().is_some_and(is_made_here);
+        // Only this user's can be opened.
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).custom_flags(flags.bits() as i32);
+        if named
+            && let Ok(file) = options.open(entry.path())
+            && lock(&file)
+        {
+            let _ = std::fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -134,6 +179,20 @@ mod tests {
         assert_eq!(read(&again).unwrap().as_bytes(), b"two");
         drop(segment);
         assert!(read(&again).is_err());
+    }
+
+    #[test]
+    fn a_segment_that_nobody_has_is_removed_by_the_next_and_no_other() {
+        let abandoned = folder().join(format!("{PREFIX}{}-{}", std::process::id(), u64::MAX));
+        let foreign = folder().join(format!("{PREFIX}{}-of-another-client", std::process::id()));
+        std::fs::write(&abandoned, "left behind").unwrap();
+        std::fs::write(&foreign, "").unwrap();
+        let mut kept = Segment::create().unwrap();
+        let place = kept.push(b"kept").unwrap();
+        let _another = Segment::create().unwrap();
+        assert!(!abandoned.exists() && foreign.exists());
+        std::fs::remove_file(&foreign).unwrap();
+        assert_eq!(read(&place).unwrap().as_bytes(), b"kept");
     }
 
     #[test]

@@ -75,6 +75,9 @@ pub struct ValidationResult {
     /// Whether it is the smallest form of another failure.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub minimized: bool,
+    /// Whether a client ran and judged it in its own process: nobody else can run it again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub client_side: bool,
     /// What its case was drawn from.
     #[serde(default)]
     pub settings: FuzzConfig,

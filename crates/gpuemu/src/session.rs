@@ -1,13 +1,14 @@
 //! The project that a command is about, and who does its work: the daemon, or this process.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gpuemu_client::client::{refused, run_job};
-use gpuemu_client::{Client, ClientError, TransportError};
+use gpuemu_client::start::{self, StartError};
+use gpuemu_client::{Client, ClientError};
 use gpuemu_common::config::{self, Config, ConfigError, Environment};
 use gpuemu_common::protocol::{JobStatus, ProjectReference, Request, Response};
 use gpuemu_daemon::home::HomeError;
@@ -18,9 +19,6 @@ use crate::progress::Progress;
 
 /// How long the daemon may take to start.
 const START_TIME: Duration = Duration::from_secs(20);
-
-/// How long the daemon before may take to let go of the folder once it no longer answers.
-const HANDOVER_TIME: Duration = Duration::from_secs(3);
 
 /// How long one request may take; what takes longer is a job.
 const REQUEST_TIME: Duration = Duration::from_secs(600);
@@ -171,73 +169,21 @@ fn python_of(root: &Path) -> PathBuf {
 /// Connects to the daemon, if one listens.
 pub fn connect(environment: &Environment) -> Result<Option<Client>, ExpectedError> {
     let socket = environment.socket().ok_or_else(no_home)?;
-    match Client::connect(&socket, REQUEST_TIME) {
-        Ok(client) => Ok(Some(client)),
-        Err(ClientError::Transport(TransportError::Connect { source, .. })) if nobody_listens(&source) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn nobody_listens(error: &std::io::Error) -> bool {
-    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused)
+    Ok(start::connect(&socket, REQUEST_TIME)?)
 }
 
 /// Connects to the daemon, which is started if need be.
 pub fn connect_or_start(environment: &Environment, quiet: bool) -> Result<Client, ExpectedError> {
-    if let Some(client) = connect(environment)? {
-        return Ok(client);
+    let socket = environment.socket().ok_or_else(no_home)?;
+    let connected = start::connect_or_start(&socket, REQUEST_TIME, START_TIME, || {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["daemon", "run", "--detached"]);
+        Ok(command)
+    })?;
+    if let Some(process) = connected.started.filter(|_| !quiet) {
+        note(&format!("started the daemon (process {process})"));
     }
-    let mut child = spawn_daemon()?;
-    let started = Instant::now();
-    loop {
-        if let Some(client) = connect(environment)? {
-            if !quiet {
-                note(&format!("started the daemon (process {})", child.id()));
-            }
-            return Ok(client);
-        }
-        if let Ok(Some(status)) = child.try_wait() {
-            // Another daemon may have been faster.
-            if let Some(client) = connect(environment)? {
-                return Ok(client);
-            }
-            let words = last_words(&mut child, status);
-            if words.contains("is in use by") && started.elapsed() < HANDOVER_TIME {
-                std::thread::sleep(Duration::from_millis(100));
-                child = spawn_daemon()?;
-                continue;
-            }
-            let hint = "--no-daemon does the work in this process";
-            return Err(ExpectedError::new(format!("the daemon cannot be started: {words}"), hint));
-        }
-        if started.elapsed() >= START_TIME {
-            let _ = child.kill();
-            let message = format!("the daemon did not start within {} s", START_TIME.as_secs());
-            return Err(ExpectedError::new(message, "see `gpuemu daemon logs`, or use --no-daemon"));
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// What a daemon that ended at once had to say.
-fn last_words(child: &mut Child, status: std::process::ExitStatus) -> String {
-    let mut words = String::new();
-    if let Some(stderr) = child.stderr.as_mut() {
-        let _ = std::io::Read::read_to_string(stderr, &mut words);
-    }
-    let words = words.trim().trim_start_matches("error: ").to_string();
-    if words.is_empty() { format!("it ended at once ({status})") } else { words }
-}
-
-/// Starts the daemon in the background, in a process group of its own: an interrupt of this command is not its.
-fn spawn_daemon() -> Result<Child, ExpectedError> {
-    use std::os::unix::process::CommandExt;
-    let failed = |error: std::io::Error| ExpectedError::plain(format!("the daemon cannot be started: {error}"));
-    let program = std::env::current_exe().map_err(failed)?;
-    let mut command = Command::new(program);
-    command.args(["daemon", "run", "--detached"]).current_dir("/").process_group(0);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    command.spawn().map_err(failed)
+    Ok(connected.client)
 }
 
 /// Says something that is not the result.
@@ -255,6 +201,18 @@ impl From<ClientError> for ExpectedError {
                 "end the old daemon with `gpuemu daemon stop`; a new one is started when it is needed",
             ),
             other => ExpectedError::new(other.to_string(), "see `gpuemu daemon logs`, or use --no-daemon"),
+        }
+    }
+}
+
+impl From<StartError> for ExpectedError {
+    fn from(error: StartError) -> Self {
+        let message = error.to_string();
+        match error {
+            StartError::Client(error) => error.into(),
+            StartError::Spawn(_) => ExpectedError::plain(message),
+            StartError::Ended { .. } => ExpectedError::new(message, "--no-daemon does the work in this process"),
+            StartError::TooSlow(_) => ExpectedError::new(message, "see `gpuemu daemon logs`, or use --no-daemon"),
         }
     }
 }

@@ -3,12 +3,16 @@
 mod arrays;
 mod callable;
 mod campaign;
+mod client;
+mod client_error;
 mod layouts;
 mod options;
+mod project;
 mod random;
 mod ready_op;
 mod reference;
 mod refusal;
+mod shared_segment;
 
 use pyo3::prelude::*;
 
@@ -18,11 +22,14 @@ use pyo3::prelude::*;
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", gpuemu_daemon::service::VERSION)?;
     module.add("PROTOCOL_VERSION", gpuemu_common::protocol::PROTOCOL_VERSION)?;
+    module.add_class::<client::DaemonConnection>()?;
+    module.add_class::<shared_segment::SharedSegment>()?;
     module.add_class::<ready_op::ReadyOp>()?;
     module.add_class::<campaign::Campaign>()?;
+    module.add_function(wrap_pyfunction!(project::project_reference, module)?)?;
+    module.add_function(wrap_pyfunction!(project::default_socket, module)?)?;
     module.add_function(wrap_pyfunction!(random::random_tensor, module)?)?;
     module.add_function(wrap_pyfunction!(ready_op::builtin_ops, module)?)?;
     module.add_function(wrap_pyfunction!(layouts::layout_names, module)?)?;
-    module.add_function(wrap_pyfunction!(layouts::lay_out, module)?)?;
-    Ok(())
+    module.add_function(wrap_pyfunction!(layouts::lay_out, module)?)
 }

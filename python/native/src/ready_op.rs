@@ -168,6 +168,11 @@ impl ReadyOp {
         Ok(ready)
     }
 
+    /// The names of the inputs.
+    fn inputs(&self) -> Vec<String> {
+        self.op.subject.schema().inputs.iter().map(|spec| spec.name.clone()).collect()
+    }
+
     /// What the op is, as JSON.
     fn describe(&self) -> String {
         let schema = self.op.subject.schema();

@@ -11,8 +11,8 @@ pub use error_code::ErrorCode;
 pub use frame::{Frame, FrameError, MAGIC};
 pub use request::{
     BaselineReference, CompareBaseline, Encoding, FuzzConfig, FuzzOp, GetResult, GetTestBatch, GetTestCase,
-    JobReference, ListResults, Minimize, Mode, ProjectOnly, ProjectReference, ReplayCase, ReplayFailures, Request,
-    RunCi, StoreBaseline, SubmitOutput, ValidateOp,
+    JobReference, ListResults, Minimize, Mode, ProjectOnly, ProjectReference, RecordResults, ReplayCase,
+    ReplayFailures, Request, RunCi, StoreBaseline, SubmitOutput, ValidateOp,
 };
 pub use response::{
     BaselineSummary, DaemonStatus, Inspection, InspectionStep, JobState, JobStatus, Minimized, Neighbour, OpSummary,

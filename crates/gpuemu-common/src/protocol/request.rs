@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::tensor_data::{NamedTensorData, TensorData};
-use crate::report::RunReport;
+use crate::report::{RunReport, ValidationResult};
 use crate::{DType, Layout, Strategy, seed_text};
 
 /// A request.
@@ -59,6 +59,8 @@ pub enum Request {
     GetTestBatch(GetTestBatch),
     /// Judge and keep the output that a client computed for a generated case.
     SubmitOutput(SubmitOutput),
+    /// Keep verdicts that a client reached in its own process.
+    RecordResults(RecordResults),
     /// Do something long in the background.
     SubmitJob {
         /// What to do.
@@ -432,6 +434,27 @@ pub struct SubmitOutput {
     /// The outputs by name, where it has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outputs: Option<NamedTensorData>,
+}
+
+/// Verdicts that a client reached in its own process, where the daemon cannot run the op.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordResults {
+    /// The project.
+    pub project: ProjectReference,
+    /// The op: any name, whether or not the project knows it.
+    pub op_name: String,
+    /// Base seed of the run.
+    #[serde(with = "seed_text")]
+    pub base_seed: u64,
+    /// The run that these results go on with, as an earlier answer named it; a new one if left out.
+    #[serde(default, with = "seed_text::option", skip_serializing_if = "Option::is_none")]
+    pub run: Option<u64>,
+    /// What the cases were drawn from.
+    #[serde(default)]
+    pub settings: FuzzConfig,
+    /// The verdicts in the order of their cases. Failures may bring their inputs, which are kept with them.
+    pub results: Vec<ValidationResult>,
 }
 
 /// A job.

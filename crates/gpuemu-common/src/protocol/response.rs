@@ -95,6 +95,12 @@ pub enum Response {
         /// The cases.
         cases: Vec<TestCase>,
     },
+    /// Results of a client are kept.
+    Recorded {
+        /// The run that they belong to: later ones of the same campaign name it.
+        #[serde(with = "seed_text")]
+        run: u64,
+    },
     /// A job.
     Job {
         /// Its state.
@@ -231,9 +237,9 @@ pub struct InspectionStep {
 /// A stored failure that was run again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Replayed {
-    /// `FIXED`, `FAILED` or `ERROR`.
+    /// `FIXED`, `FAILED`, `ERROR`, or `SKIPPED` where only the client that found it can run it.
     pub status: String,
-    /// The verdict now.
+    /// The verdict now; of a skipped one, the verdict as it was.
     pub result: ValidationResult,
 }
 

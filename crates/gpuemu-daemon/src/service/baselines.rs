@@ -46,8 +46,7 @@ impl Service {
         // What only a client can run cannot be compared again.
         let runnable = |op: &&config::Op| matches!(op.source, OpSource::Module(_) | OpSource::Script(_));
         for op in project.config.ops.iter().filter(runnable) {
-            let Some(run) = self.store.last_run(&project.key, &op.name, None)? else { continue };
-            let results = self.store.run_results(&project.key, run, Some(&op.name))?;
+            let Some((run, results)) = self.last_own_run(&project, &op.name, None)? else { continue };
             let cases = results.iter().take(MOST_CASES).map(|result| BaselineCase {
                 descriptor: result.descriptor.clone(),
                 outcome: result.outcome,

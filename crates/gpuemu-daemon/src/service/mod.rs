@@ -4,6 +4,7 @@ mod baselines;
 mod campaign;
 mod cases;
 mod expected;
+mod recording;
 mod records;
 mod replay;
 pub mod result;
@@ -67,6 +68,7 @@ pub struct Service {
     /// The daemon's settings.
     pub settings: Daemon,
     started: Instant,
+    recordings: recording::Locks,
     home: Home,
 }
 
@@ -101,6 +103,7 @@ impl Service {
             storage,
             settings,
             started: Instant::now(),
+            recordings: recording::Locks::default(),
             home,
         };
         Ok(Arc::new(service))
@@ -147,6 +150,7 @@ impl Service {
             Request::GetTestCase(request) => return self.test_case(&request),
             Request::GetTestBatch(request) => return self.test_batch(&request),
             Request::SubmitOutput(request) => self.submit_output(&request, payload)?,
+            Request::RecordResults(request) => self.record_results(request, payload)?,
             Request::SubmitJob { job } => self.submit(*job)?,
             Request::JobStatus(request) => {
                 let job = self.job(request.job)?;

@@ -7,7 +7,7 @@ use gpuemu_common::report::ValidationResult;
 use gpuemu_engine::CaseDescriptor;
 
 use super::Service;
-use super::result::{now, outcome_of, replay_line};
+use super::result::{now, outcome_of, replay_line, stored_runner};
 use crate::failure::Failure;
 use crate::store::{FailureRecord, ResultQuery, ResultRecord};
 
@@ -71,6 +71,7 @@ pub(super) fn stored_failure(record: &FailureRecord) -> ValidationResult {
 /// A result from what is kept of each case.
 pub(super) fn stored_result(record: &ResultRecord) -> ValidationResult {
     let outcome = outcome_of(record.outcome);
+    let (runner, client_side) = stored_runner(record);
     ValidationResult {
         op: record.op.clone(),
         outcome,
@@ -92,15 +93,20 @@ pub(super) fn stored_result(record: &ResultRecord) -> ValidationResult {
         tolerance_share: record.largest_share,
         tolerance: String::new(),
         elements: ElementCounts::default(),
-        runner: record.runner.clone(),
+        runner: runner.to_string(),
         not_checked: Vec::new(),
         case: serde_json::from_str(&record.descriptor).unwrap_or_default(),
         failing_case: None,
         run: Some(record.run),
         time: record.time,
         minimized: false,
+        client_side,
         settings: Default::default(),
         inputs: None,
-        replay: replay_line(&record.op, record.seed, &Default::default()),
+        replay: match client_side {
+            // The client's own words are kept with failures only.
+            true => format!("the client that judged '{}', with seed {}", record.op, record.seed),
+            false => replay_line(&record.op, record.seed, &Default::default()),
+        },
     }
 }

@@ -14,15 +14,15 @@ use gpuemu_engine::oracle::judge::run_case;
 use gpuemu_engine::runner::Runner;
 use gpuemu_engine::{Case, CaseDescriptor, Verdict, judge};
 
-use super::records::stored_failure;
-use super::result::{Context, record_of, result_of};
+use super::records::{stored_failure, stored_result};
+use super::result::{Context, record_of, result_of, stored_runner};
 use super::validate::{named_inputs, snapshot_of};
 use super::{Service, write_tensors};
 use crate::configured_op::{ConfiguredOp, StartedOp};
 use crate::failure::Failure;
 use crate::jobs::Job;
 use crate::project::Project;
-use crate::store::{FailureRecord, ResultQuery, Snapshot};
+use crate::store::{FailureRecord, ResultQuery, ResultRecord, Snapshot};
 
 /// Failures that are looked at for one seed.
 const FAILURES: usize = 1000;
@@ -177,7 +177,9 @@ impl Service {
         let mut distinct: Vec<FailureRecord> = Vec::new();
         for record in self.store.failures(&project.key, &query)? {
             let same = |known: &FailureRecord| {
-                known.result.op == record.result.op && known.result.descriptor == record.result.descriptor
+                (&known.result.op, known.result.seed) == (&record.result.op, record.result.seed)
+                    && known.result.descriptor == record.result.descriptor
+                    && stored_runner(&known.result).1 == stored_runner(&record.result).1
             };
             if !distinct.iter().any(same) {
                 distinct.push(record);
@@ -193,6 +195,11 @@ impl Service {
             }
             let name = record.result.op.clone();
             job.say(&name);
+            if stored_runner(&record.result).1 {
+                job.advance(false);
+                failures.push(skipped(&record));
+                continue;
+            }
             if !started.iter().any(|(known, _)| *known == name) {
                 let opened = ConfiguredOp::open(&project, &name, &FuzzConfig::default(), &self.pool);
                 started.push((name.clone(), opened.and_then(ConfiguredOp::start)));
@@ -232,7 +239,13 @@ impl Service {
             let stored = stored_failure(record);
             stored.minimized == minimized && (unasked || stored.settings == *settings)
         };
-        let stored = failures.iter().find(wanted);
+        let runnable = |record: &&FailureRecord| !stored_runner(&record.result).1;
+        let stored = failures.iter().find(|record| runnable(record) && wanted(record));
+        if stored.is_none()
+            && let Some(record) = failures.iter().find(wanted)
+        {
+            return Err(of_a_client(&stored_failure(record)));
+        }
         if minimized && stored.is_none() {
             let message = format!("no minimized failure with seed {seed} is stored");
             return Err(Failure::new(ErrorCode::NotFound, message).hint(format!("gpuemu minimize {seed}")));
@@ -241,8 +254,11 @@ impl Service {
         let settings = &if unasked { kept.unwrap_or_default() } else { settings.clone() };
         let (name, descriptor, snapshot) = match stored {
             Some(record) => (record.result.op.clone(), Some(record.result.descriptor.clone()), record.snapshot.clone()),
-            None => match self.store.results(&project.key, &ResultQuery { limit: 1, ..query })?.first() {
-                Some(record) if unasked => (record.op.clone(), Some(record.descriptor.clone()), Snapshot::default()),
+            None => match self.stored_result(&project, &query)? {
+                Some(record) if unasked && !stored_runner(&record).1 => {
+                    (record.op, Some(record.descriptor), Snapshot::default())
+                }
+                Some(record) if unasked && op.is_none() => return Err(of_a_client(&stored_result(&record))),
                 _ => (self.named(&project, op, seed)?, None, Snapshot::default()),
             },
         };
@@ -259,6 +275,17 @@ impl Service {
             }
         };
         Ok(Found { project, started, case, settings: settings.clone(), notes })
+    }
+
+    /// The newest result of a seed that the daemon can run again; failing that, the newest one.
+    fn stored_result(&self, project: &Project, query: &ResultQuery) -> Result<Option<ResultRecord>, Failure> {
+        let mut found = self.store.results(&project.key, &ResultQuery { limit: 1, ..query.clone() })?;
+        if found.first().is_some_and(|record| stored_runner(record).1) {
+            found = self.store.results(&project.key, query)?;
+            let place = found.iter().position(|record| !stored_runner(record).1).unwrap_or(0);
+            found.swap(0, place);
+        }
+        Ok(found.into_iter().next())
     }
 
     fn named(&self, project: &Project, op: Option<&str>, seed: u64) -> Result<String, Failure> {
@@ -298,6 +325,19 @@ fn stored_case(
         inputs.push(place.map(|place| tensors.swap_remove(place).1));
     }
     Ok(Case { descriptor, inputs })
+}
+
+/// A failure that a client found in its own process: only there can it be run again.
+fn skipped(record: &FailureRecord) -> Replayed {
+    let before = stored_failure(record);
+    let message = Some(format!("runs in Python: {}", before.replay));
+    Replayed { status: "SKIPPED".to_string(), result: ValidationResult { message, ..before } }
+}
+
+/// A case that a client judged in its own process, asked of the daemon.
+fn of_a_client(result: &ValidationResult) -> Failure {
+    let message = format!("the case of '{}' with seed {} runs in Python, not in the daemon", result.op, result.seed);
+    Failure::invalid(message).hint(format!("run it where it was found: {}", result.replay))
 }
 
 fn replay_one(project: &Project, op: &mut Result<StartedOp, Failure>, record: &FailureRecord) -> Replayed {

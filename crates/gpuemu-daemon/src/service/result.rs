@@ -64,6 +64,7 @@ pub fn result_of(subject: &Subject, verdict: &Verdict, context: Context<'_>) -> 
         run: context.run,
         time: now(),
         minimized: false,
+        client_side: false,
         settings: context.settings.clone(),
         inputs: None,
         replay: replay_line(context.op, descriptor.seed, context.settings),
@@ -96,6 +97,15 @@ pub fn replay_line(op: &str, seed: u64, settings: &FuzzConfig) -> String {
     line
 }
 
+/// What the runner of a stored result begins with, where a client ran it in its own process.
+const CLIENT_SIDE: &str = "client side: ";
+
+/// The runner of a stored result, and whether a client ran it in its own process.
+pub fn stored_runner(record: &ResultRecord) -> (&str, bool) {
+    let inner = record.runner.strip_prefix(CLIENT_SIDE);
+    (inner.unwrap_or(&record.runner), inner.is_some())
+}
+
 /// A result as the store keeps it.
 pub fn record_of(result: &ValidationResult, project: &str, run: u64, index: u64, base_seed: u64) -> ResultRecord {
     ResultRecord {
@@ -114,7 +124,7 @@ pub fn record_of(result: &ValidationResult, project: &str, run: u64, index: u64,
         max_abs: result.max_abs_diff,
         max_rel: result.max_rel_diff,
         max_ulp: result.max_ulp_diff,
-        runner: result.runner.clone(),
+        runner: format!("{}{}", if result.client_side { CLIENT_SIDE } else { "" }, result.runner),
         base_seed,
         descriptor: result.case.to_string(),
         time: result.time,

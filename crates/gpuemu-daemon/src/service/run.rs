@@ -196,8 +196,7 @@ impl Service {
 
     /// Whether an op passed in the last stored run before this one.
     fn passed_before(&self, project: &Project, op: &str, run: u64) -> Result<bool, Failure> {
-        let Some(before) = self.store.last_run(&project.key, op, Some(run))? else { return Ok(false) };
-        let results = self.store.run_results(&project.key, before, Some(op))?;
+        let Some((_, results)) = self.last_own_run(project, op, Some(run))? else { return Ok(false) };
         let failed = results.iter().any(|result| result.outcome != StoredOutcome::Passed);
         Ok(!failed && !results.is_empty())
     }

@@ -87,6 +87,27 @@ impl Store {
         Ok(found)
     }
 
+    /// Some result of a run of a project, if it has one.
+    pub fn any_of_run(&self, project: &str, run: u64) -> Result<Option<ResultRecord>, StoreError> {
+        self.file.read(|transaction| {
+            let table = Tree::Results.read(transaction)?;
+            let first = entries(&table, &KeyRange::of_prefix(&run_prefix(&project_prefix(project), run)))?.next();
+            Ok(first.transpose()?.map(|(_, value)| decode::<ResultRecord>(value.value())).transpose()?)
+        })
+    }
+
+    /// The number of the case that comes after those of an op in a run.
+    pub fn next_index(&self, project: &str, run: u64, op: &str) -> Result<u64, StoreError> {
+        self.file.read(|transaction| {
+            let table = Tree::Results.read(transaction)?;
+            let prefix = op_prefix(&project_prefix(project), run, op);
+            match last_key(&table, &KeyRange::of_prefix(&prefix))? {
+                Some(key) => Ok(key_number(&key, prefix.len())?.saturating_add(1)),
+                None => Ok(0),
+            }
+        })
+    }
+
     fn newest<T>(
         &self,
         tree: Tree,

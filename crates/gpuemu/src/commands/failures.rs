@@ -10,7 +10,7 @@ use gpuemu_common::report::ValidationResult;
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
-use crate::report::style::{BAD, GOOD, paint};
+use crate::report::style::{BAD, GOOD, WARNING, paint};
 use crate::report::text;
 use crate::session::{GlobalOptions, Session, note};
 
@@ -43,7 +43,7 @@ enum Action {
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
     },
-    /// Run them again: FIXED or FAILED for each.
+    /// Run them again: FIXED or FAILED for each, SKIPPED where only Python can run it.
     Replay(ListArguments),
 }
 
@@ -145,9 +145,10 @@ fn replay(session: &mut Session, arguments: &ListArguments) -> Result<u8, Expect
         Format::Text => write_text(&describe(&failures))?,
     }
     let any = |status: &str| failures.iter().any(|failure| failure.status == status);
+    // What was skipped is not known to be mended: alone it is no pass.
     Ok(if any("FAILED") {
         exit_code::FAILED
-    } else if any("ERROR") {
+    } else if any("ERROR") || (any("SKIPPED") && !any("FIXED")) {
         exit_code::ENVIRONMENT_ERROR
     } else {
         exit_code::PASSED
@@ -157,16 +158,24 @@ fn replay(session: &mut Session, arguments: &ListArguments) -> Result<u8, Expect
 fn describe(failures: &[Replayed]) -> String {
     let mut text = String::new();
     for failure in failures {
-        let style = if failure.status == "FIXED" { GOOD } else { BAD };
+        let style = match failure.status.as_str() {
+            "FIXED" => GOOD,
+            "SKIPPED" => WARNING,
+            _ => BAD,
+        };
         let status = paint(style, &format!("{:6}", failure.status));
         let result = &failure.result;
         // Writing to a string cannot fail.
         let _ = write!(text, "{status}  {}", failure_line(result));
-        if failure.status == "ERROR" {
+        if matches!(failure.status.as_str(), "ERROR" | "SKIPPED") {
             let _ = writeln!(text, "        {}", result.message.as_deref().unwrap_or_default());
         }
     }
     let count = |status: &str| failures.iter().filter(|failure| failure.status == status).count();
-    let _ = writeln!(text, "\n{} fixed, {} failed, {} errors", count("FIXED"), count("FAILED"), count("ERROR"));
+    let _ = write!(text, "\n{} fixed, {} failed, {} errors", count("FIXED"), count("FAILED"), count("ERROR"));
+    if count("SKIPPED") > 0 {
+        let _ = write!(text, ", {} skipped", count("SKIPPED"));
+    }
+    text.push('\n');
     text
 }

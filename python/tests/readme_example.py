@@ -1,0 +1,141 @@
+"""Runs the Python examples of the README as a reader does, and compares what they print.
+
+Every block fenced as `python` is a program of its own, run in an empty folder with a daemon of its own. A
+block fenced as `text` that follows it, with nothing but blank lines in between, is what it prints; `...`
+there stands for anything. Not to find any example is a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+PATIENCE_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Example:
+    """A program, where it stands, and what it prints if the text says so."""
+
+    line: int
+    program: str
+    expected: str | None
+
+
+@dataclass(frozen=True)
+class Block:
+    """The text between two fences; `end` is the line after the closing one, counted from 0."""
+
+    language: str
+    start: int
+    end: int
+    text: str
+
+
+def blocks_in(text: str) -> list[Block]:
+    """Every fenced block, in order."""
+    blocks = []
+    lines = text.splitlines()
+    opening: int | None = None
+    for number, line in enumerate(lines):
+        if not line.startswith("```"):
+            continue
+        if opening is None:
+            opening = number
+        else:
+            language = lines[opening].removeprefix("```").strip()
+            content = "".join(f"{kept}\n" for kept in lines[opening + 1 : number])
+            blocks.append(Block(language, opening, number + 1, content))
+            opening = None
+    return blocks
+
+
+def examples_in(text: str) -> list[Example]:
+    """Every Python block with the text that directly follows it."""
+    lines = text.splitlines()
+    blocks = blocks_in(text)
+    examples = []
+    for block, following in zip(blocks, [*blocks[1:], None], strict=True):
+        if block.language != "python":
+            continue
+        adjacent = following is not None and not "".join(lines[block.end : following.start]).strip()
+        shown = following.text if following and adjacent and following.language == "text" else None
+        examples.append(Example(block.start + 2, block.text, shown))
+    return examples
+
+
+def agrees(expected: str, printed: str) -> bool:
+    """Whether this was printed, where `...` stands for anything."""
+    pattern = ".*".join(re.escape(part) for part in expected.strip().split("..."))
+    return re.fullmatch(pattern, printed.strip(), re.DOTALL) is not None
+
+
+def environment_for(home: Path) -> dict[str, str]:
+    """The environment of a user whose folder of gpuemu is `home` and who has this Python's programs."""
+    programs = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return {**os.environ, "PATH": programs, "GPUEMU_HOME": str(home), "NO_COLOR": "1"}
+
+
+def run(example: Example) -> str | None:
+    """What is wrong with the example, if anything."""
+    with tempfile.TemporaryDirectory(prefix="gpuemu-readme-") as folder:
+        work, home = Path(folder, "work"), Path(folder, "home")
+        work.mkdir()
+        program = work / "example.py"
+        program.write_text(example.program, encoding="utf-8")
+        environment = environment_for(home)
+        try:
+            finished = subprocess.run(
+                [sys.executable, program.name],
+                cwd=work,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE_SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            return f"it did not end within {PATIENCE_SECONDS} s"
+        finally:
+            stop_daemon(work, environment)
+    if finished.returncode != 0:
+        return f"it ended with {finished.returncode}:\n{finished.stdout}{finished.stderr}"
+    if example.expected is not None and not agrees(example.expected, finished.stdout):
+        return f"it printed\n{finished.stdout}in place of\n{example.expected}"
+    return None
+
+
+def stop_daemon(folder: Path, environment: dict[str, str]) -> None:
+    """Stops the daemon that the example may have started: its folder is about to go."""
+    gpuemu = Path(sys.executable).with_name("gpuemu")
+    if gpuemu.exists():
+        command = [str(gpuemu), "daemon", "stop"]
+        subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=60, check=False)
+
+
+def main() -> int:
+    """Run every example; 0 if all of them do what the README says."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("readme", nargs="?", type=Path, default=README)
+    readme: Path = parser.parse_args().readme
+    examples = examples_in(readme.read_text(encoding="utf-8"))
+    if not examples:
+        print(f"{readme.name} has no block fenced as python")
+        return 1
+    wrong = 0
+    for example in examples:
+        problem = run(example)
+        print(f"{readme.name}, line {example.line}: {problem or 'as shown'}")
+        wrong += problem is not None
+    print(f"{len(examples)} examples, {wrong} wrong")
+    return min(wrong, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

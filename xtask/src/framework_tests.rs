@@ -1,0 +1,95 @@
+//! The Python tests that need a framework: told apart by the names of their files.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use crate::failure::{Failure, cannot};
+use crate::python_environment::PythonEnvironment;
+use crate::{native_module, process, repository};
+
+const TESTS: &str = "python/tests";
+
+/// The names that file names carry. The step of that name runs them, and no other does.
+pub const PYTORCH: &str = "pytorch";
+/// Like [`PYTORCH`].
+pub const JAX: &str = "jax";
+/// Like [`PYTORCH`].
+pub const TENSORFLOW: &str = "tensorflow";
+
+/// What keeps these files out of the other tests.
+pub const WITHOUT_FRAMEWORKS: &[&str] = &[
+    "-m",
+    "pytest",
+    "--ignore-glob=python/tests/test_*pytorch*.py",
+    "--ignore-glob=python/tests/test_*jax*.py",
+    "--ignore-glob=python/tests/test_*tensorflow*.py",
+];
+
+/// Runs the tests of a framework.
+pub fn run(framework: &str, python: &PythonEnvironment) -> Result<(), Failure> {
+    let files = files_of(framework, &repository::root()?.join(TESTS))?;
+    let mut command = python.python()?;
+    native_module::install()?.name_to(&mut command);
+    // A test that cannot import its framework skips itself elsewhere. Here it has to fail.
+    command.env("GPUEMU_REQUIRE_FRAMEWORKS", "1").args(["-m", "pytest"]);
+    command.args(files.iter().map(|file| Path::new(TESTS).join(file)));
+    process::run(&mut command)
+}
+
+/// The names of the files, in order; a framework without any was misspelt, here or there.
+fn files_of(framework: &str, folder: &Path) -> Result<Vec<OsString>, Failure> {
+    let unreadable = |error| cannot("read", &folder.display(), &error);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let name = entry.map_err(unreadable)?.file_name();
+        if is_test_of(framework, &name.to_string_lossy()) {
+            files.push(name);
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        Err(Failure::Check(format!("no file is named {TESTS}/{}", pattern(framework))))
+    } else {
+        Ok(files)
+    }
+}
+
+/// The names as a shell would match them.
+pub fn pattern(framework: &str) -> String {
+    format!("test_*{framework}*.py")
+}
+
+fn is_test_of(framework: &str, name: &str) -> bool {
+    let stem = name.strip_prefix("test_").and_then(|name| name.strip_suffix(".py"));
+    stem.is_some_and(|stem| stem.contains(framework))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_file_says_which_framework_it_needs() {
+        assert!(is_test_of(PYTORCH, "test_adapters_pytorch.py"));
+        assert!(is_test_of(PYTORCH, "test_framework_pytorch_gradients.py"));
+        assert!(!is_test_of(PYTORCH, "test_adapters_jax.py"));
+        assert!(!is_test_of(PYTORCH, "pytorch_kernels.py"));
+        assert!(!is_test_of(PYTORCH, "test_pytorch.py.orig"));
+    }
+
+    #[test]
+    fn what_a_framework_runs_the_other_tests_leave_out() {
+        for framework in [PYTORCH, JAX, TENSORFLOW] {
+            let ignored = format!("--ignore-glob={TESTS}/{}", pattern(framework));
+            assert!(WITHOUT_FRAMEWORKS.contains(&ignored.as_str()), "{ignored}");
+        }
+    }
+
+    #[test]
+    fn a_framework_without_tests_is_a_failure() {
+        let folder = repository::root().unwrap().join(TESTS);
+        let failure = files_of("no-such-framework", &folder).unwrap_err();
+        assert_eq!(failure.to_string(), "no file is named python/tests/test_*no-such-framework*.py");
+    }
+}

@@ -1,0 +1,122 @@
+//! What a step does.
+
+use std::env;
+
+use crate::environments::Environments;
+use crate::failure::Failure;
+use crate::python_environment::PythonEnvironment;
+use crate::summary::Outcome;
+use crate::{corpus_check, framework_tests, native_module, package, process, system_packages};
+
+/// The work of a step.
+pub enum Work {
+    /// Runs cargo with these arguments.
+    Cargo(&'static [&'static str]),
+    /// Runs cargo with these arguments, and names the Python that tests may start.
+    CargoBesidePython(&'static [&'static str]),
+    /// Runs the Python of the environment with these arguments.
+    Python(&'static [&'static str]),
+    /// Builds the native module and the programs.
+    Native,
+    /// Like `Python`, with the native module in place and the programs named.
+    PythonBesideNative(&'static [&'static str]),
+    /// Runs the tests of a framework.
+    Framework(&'static str),
+    /// Builds the wheel, installs it and uses it.
+    Package,
+    /// Judges the corpus with the command line and reads its report.
+    CorpusCheck,
+}
+
+impl Work {
+    /// Whether the environment that the package is checked in is needed.
+    pub fn needs_python(&self) -> bool {
+        !matches!(self, Self::Cargo(_) | Self::Framework(_) | Self::CorpusCheck)
+    }
+
+    /// Whether the environment with the frameworks is needed.
+    pub fn needs_frameworks(&self) -> bool {
+        matches!(self, Self::Framework(_))
+    }
+
+    /// Does it.
+    pub fn perform(&self, environments: &Environments) -> Outcome {
+        let environment = if self.needs_frameworks() { environments.frameworks() } else { environments.development() };
+        let result = match (self, environment) {
+            (Self::Cargo(arguments), _) => {
+                process::cargo().and_then(|mut command| process::run(command.args(*arguments)))
+            }
+            (Self::CargoBesidePython(arguments), python) => cargo_beside_python(arguments, python.ok()),
+            (Self::CorpusCheck, _) => corpus_check::run(),
+            (_, Err(reason)) => return without_environment(reason, in_ci()),
+            (Self::Python(arguments), Ok(python)) => {
+                python.python().and_then(|mut command| process::run(command.args(*arguments)))
+            }
+            (Self::Native, Ok(_)) => native_module::install().map(|_| ()),
+            (Self::PythonBesideNative(arguments), Ok(python)) => python_beside_native(arguments, python),
+            (Self::Framework(name), Ok(python)) => framework_tests::run(name, python),
+            (Self::Package, Ok(python)) => package::run(python),
+        };
+        match result {
+            Ok(()) => Outcome::Passed,
+            Err(failure) => Outcome::Failed(failure.to_string()),
+        }
+    }
+
+    /// What it runs, as one would type it.
+    pub fn command_line(&self) -> String {
+        match self {
+            Self::Cargo(arguments) | Self::CargoBesidePython(arguments) => format!("cargo {}", arguments.join(" ")),
+            Self::Python(arguments) | Self::PythonBesideNative(arguments) => format!("python {}", arguments.join(" ")),
+            Self::Native => "cargo build --release --package gpuemu, and --package gpuemu-python".to_string(),
+            Self::Framework(name) => format!("python -m pytest python/tests/{}", framework_tests::pattern(name)),
+            Self::Package => "python -m pip wheel, install the wheel, run the README's Python example".to_string(),
+            Self::CorpusCheck => format!("cargo {}", corpus_check::ARGUMENTS.join(" ")),
+        }
+    }
+}
+
+/// Without Python the tests that start one say so and pass over it, except in CI, where they fail.
+fn cargo_beside_python(arguments: &[&str], python: Option<&PythonEnvironment>) -> Result<(), Failure> {
+    if in_ci() {
+        system_packages::install()?;
+    }
+    let mut command = process::cargo()?;
+    if let Some(environment) = python {
+        command.env("GPUEMU_TEST_PYTHON", environment.python()?.get_program());
+    }
+    process::run(command.args(arguments))
+}
+
+fn python_beside_native(arguments: &[&str], python: &PythonEnvironment) -> Result<(), Failure> {
+    let mut command = python.python()?;
+    native_module::install()?.name_to(&mut command);
+    process::run(command.args(arguments))
+}
+
+/// A contributor may lack Python or room for the frameworks; where a merge is decided, nothing may go unchecked.
+fn without_environment(reason: String, in_ci: bool) -> Outcome {
+    if in_ci { Outcome::Failed(reason) } else { Outcome::Skipped(reason) }
+}
+
+fn in_ci() -> bool {
+    env::var_os("CI").is_some_and(|value| value == "true")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_python_skips_at_home_and_fails_in_ci() {
+        assert_eq!(without_environment("no Python".into(), false), Outcome::Skipped("no Python".into()));
+        assert_eq!(without_environment("no Python".into(), true), Outcome::Failed("no Python".into()));
+    }
+
+    #[test]
+    fn only_the_tests_of_a_framework_need_the_large_environment() {
+        assert!(Work::Framework("jax").needs_frameworks() && !Work::Framework("jax").needs_python());
+        assert!(Work::Package.needs_python() && !Work::Package.needs_frameworks());
+        assert!(!Work::CorpusCheck.needs_python() && !Work::CorpusCheck.needs_frameworks());
+    }
+}
