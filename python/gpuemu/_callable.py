@@ -91,8 +91,7 @@ class Bridge:
         if total > _MOST_WATCHED_BYTES:
             return
         self.returned = [
-            (name, array, data.copy())
-            for (name, array), (_, data, _, _) in zip(named, outputs, strict=True)
+            (name, array, data.copy()) for (name, array), (_, data, _, _) in zip(named, outputs, strict=True)
         ]
 
     def _overwritten(self) -> list[Remark]:

@@ -82,7 +82,9 @@ def _names(names: Sequence[str], what: str) -> list[str]:
 
 def _size(name: str, size: Size) -> Any:
     if isinstance(size, bool) or not isinstance(size, int | tuple | list):
-        raise TypeError(f"the size of '{name}' is {size!r}; give a number, a (smallest, largest) pair or a list")
+        raise TypeError(
+            f"the size of '{name}' is {size!r}; give a number, a (smallest, largest) pair or a list"
+        )
     if isinstance(size, tuple):
         if len(size) != 2 or size[0] > size[1]:
             raise ValueError(f"the sizes of '{name}' are {size!r}; a pair is (smallest, largest)")

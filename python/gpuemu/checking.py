@@ -87,7 +87,9 @@ def check(
     if check_backward:
         from gpuemu._gradients import check_gradients
 
-        report = check_gradients(run, report, _plan(cases, seed, replay, seconds, fail_fast, 0), minimize, progress)
+        report = check_gradients(
+            run, report, _plan(cases, seed, replay, seconds, fail_fast, 0), minimize, progress
+        )
     if raises and not report.passed:
         raise AssertionError(str(report))
     return report
@@ -132,7 +134,9 @@ class _Check:
         store: bool | None,
     ) -> None:
         if not isinstance(op, str | CustomOp):
-            raise TypeError(f"the op is a {type(op).__name__}; give the name of an op, or what gpuemu.op returns")
+            raise TypeError(
+                f"the op is a {type(op).__name__}; give the name of an op, or what gpuemu.op returns"
+            )
         usual = current_defaults()
         self.op, self.function, self.settings, self.adapter = op, function, settings, adapter
         self.out, self.allow = out, allow
@@ -144,7 +148,9 @@ class _Check:
             from gpuemu.client import Client
 
             self.client = Client(project=project)
-        self.reproduce = usual.reproduce or f'gpuemu.check("{self.name}", {_short(function)}, replay={{seed}})'
+        self.reproduce = (
+            usual.reproduce or f'gpuemu.check("{self.name}", {_short(function)}, replay={{seed}})'
+        )
         self.owner = usual.owner or function_name(function)
 
     def ready(self) -> _native.ReadyOp:
@@ -213,4 +219,3 @@ class _Check:
 def _short(function: Callable[..., Any]) -> str:
     name = function_name(function).rpartition(".")[2]
     return name if name.isidentifier() else "fn"
-

@@ -53,7 +53,9 @@ class ValidationError(ClientError):
     result: ValidationResult | None
     """The verdict; None where several are meant."""
 
-    def __init__(self, message: str, result: ValidationResult | None = None, *, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, result: ValidationResult | None = None, *, hint: str | None = None
+    ) -> None:
         """Make an error of a verdict."""
         super().__init__(message, code="ValidationFailed", hint=hint)
         self.result = result

@@ -80,7 +80,9 @@ class CheckReport(Record):
             lines = [f"{self.op}: {report.passed} of {report.cases} cases passed ({dtypes})"]
         elif self.status == "failed":
             failing = ", ".join(counts.dtype for counts in report.dtypes if counts.failed)
-            lines = [f"{self.op}: {report.failed} of {report.cases} cases failed ({failing}), {report.runner}"]
+            lines = [
+                f"{self.op}: {report.failed} of {report.cases} cases failed ({failing}), {report.runner}"
+            ]
             lines += _failure_lines(report.failures[0])
             rest = _other_findings(report.failures)
             if rest:
@@ -116,7 +118,9 @@ def finding_lines(finding: Finding) -> list[str]:
     if finding.worst is not None:
         worst = finding.worst
         numbers = f"{worst.actual:.9g}, expected {worst.expected:.9g}"
-        lines.append(f"    worst at {worst.index}: {numbers} (error {worst.error:.3g}, allowed {worst.allowed:.3g})")
+        lines.append(
+            f"    worst at {worst.index}: {numbers} (error {worst.error:.3g}, allowed {worst.allowed:.3g})"
+        )
     return lines
 
 

@@ -61,7 +61,9 @@ class Calibration(Record):
     """The largest |out − y| / (1 + |y|) of each case, in ascending order."""
 
 
-def get_recommended_tolerance(op: str, dtype: Any = "float32", cases: int = _CASES, seed: int = 0) -> Tolerance:
+def get_recommended_tolerance(
+    op: str, dtype: Any = "float32", cases: int = _CASES, seed: int = 0
+) -> Tolerance:
     """Return a tolerance that no correct kernel of a built-in op exceeds on ordinary values.
 
     It is taken from the rigorous bound of generated cases, rounding of the result included; the bound itself, which
@@ -131,7 +133,9 @@ def calibrate_tolerance(
     with campaign.adapter.session(), np.errstate(all="ignore"):
         measured = json.loads(campaign.native.calibrate(name, base, iterations))
     atol, rtol = measured["envelope"]
-    return Calibration(atol, rtol, Tolerance(*measured["tightest"]), len(measured["errors"]), base, measured["errors"])
+    return Calibration(
+        atol, rtol, Tolerance(*measured["tightest"]), len(measured["errors"]), base, measured["errors"]
+    )
 
 
 def _configured_function(

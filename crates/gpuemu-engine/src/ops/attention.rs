@@ -313,7 +313,9 @@ impl<'a> Setting<'a> {
             + units.mid * magnitude
             + units.mid_eta * all / sum.max(1.0)
             + units.tiny * (all / sum + y.abs() * self.keys as f64 / sum + 1.0)
-            + units.input * (2.0 + units.input) * magnitude;
+            + units.input * (2.0 + units.input) * magnitude
+            // Products of weights and values that are subnormal, each of them.
+            + (self.keys as f64 * units.flush).min(magnitude);
         if row.masked_overflow {
             let kind = ExcuseKind::Overflow { nan: true, infinite: overflows(all, units.max), value: None };
             out.push_overflow(y, delta, kind, "a masked score");

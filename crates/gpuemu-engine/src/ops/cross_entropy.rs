@@ -37,7 +37,7 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
         }
         let (common, underflow) = logarithm_condition(&row_sum, width, call)?;
         let condition = common + 3.0 * (row_sum.maximum.abs() + chosen.abs());
-        let rounded = rounded_logarithm(&row_sum, y, call);
+        let rounded = rounded_logarithm(&row_sum, y, width, call);
         expectation.push(y, call.units.u * condition + underflow + rounded);
     }
     Ok(vec![expectation])

@@ -45,7 +45,10 @@ fn expect(call: &Call<'_>, formula: impl Fn(f64) -> (f64, f64)) -> Result<Vec<Ex
             expectation.push_overflow(y, call.units.u * condition, image, "x*(1 + erf(x))");
             continue;
         }
-        expectation.push(y, call.units.u * condition + (x.abs() + 1.0) * call.units.tiny);
+        // Elementwise, so an intermediate dtype is that of the whole formula.
+        let unit = call.units.u + call.units.mid;
+        let underflow = (x.abs() + 1.0) * (call.units.tiny + call.units.mid_eta);
+        expectation.push(y, unit * condition + underflow);
     }
     Ok(vec![expectation])
 }

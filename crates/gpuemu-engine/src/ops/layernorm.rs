@@ -47,14 +47,22 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
                 + 2.0 * units.mid * scaled.abs()
                 + units.mid_eta * (1.0 + w.abs())
                 + units.eta * (2.0 + w.abs())
-                + units.flush * (2.0 + w.abs() * (1.0 + moments.inverse_deviation));
+                + units.flush * (2.0 + w.abs() * (1.0 + moments.inverse_deviation) + normalised.abs())
+                // A huge deviation makes a reciprocal subnormal, which may be flushed.
+                + units.flush * (x.abs() + moments.mean.abs()) * w.abs();
+            let mut folded_overflow = false;
             if call.precision.folded {
                 let terms = x.abs() + moments.mean.abs();
-                delta += 2.0 * units.u * terms * moments.inverse_deviation * w.abs();
+                let products = terms * moments.inverse_deviation * w.abs();
+                delta += 2.0 * units.u * products;
+                folded_overflow = overflows(products, units.max);
             }
             if moments.overflow {
                 let kind = ExcuseKind::Overflow { nan: true, infinite: false, value: Some(b) };
                 expectation.push_overflow(y, delta, kind, "sum of |x| or of squared deviations");
+            } else if folded_overflow {
+                let kind = ExcuseKind::Overflow { nan: true, infinite: true, value: None };
+                expectation.push_overflow(y, delta, kind, "x*r*w beside mean*r*w");
             } else if overflows(scaled.abs(), units.max) && y.is_finite() {
                 let kind = ExcuseKind::Overflow { nan: false, infinite: true, value: None };
                 expectation.push_overflow(y, delta, kind, "the scaled row before its bias");

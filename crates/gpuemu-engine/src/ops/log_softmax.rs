@@ -40,7 +40,7 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
                 continue;
             }
             let condition = common + 3.0 * (row_sum.maximum.abs() + x.abs());
-            let rounded = rounded_logarithm(&row_sum, y, call);
+            let rounded = rounded_logarithm(&row_sum, y, width, call);
             expectation.push(y, call.units.u * condition + underflow + rounded);
         }
     }
@@ -48,12 +48,15 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
 }
 
 /// The error of max + log Σ e^(x−m) and of the result where both are rounded to an intermediate dtype.
-pub(super) fn rounded_logarithm(row_sum: &RowSum, y: f64, call: &Call<'_>) -> f64 {
+pub(super) fn rounded_logarithm(row_sum: &RowSum, y: f64, width: usize, call: &Call<'_>) -> f64 {
     let units = call.units;
     if units.mid == 0.0 || !y.is_finite() {
         return 0.0;
     }
-    units.mid * (row_sum.maximum.abs() + 2.0 * row_sum.logarithm.abs() + y.abs()) + 3.0 * units.mid_eta
+    // x − m, its exponential and their sum: a relative error of the sum is an absolute one of its logarithm.
+    let sum = row_sum.spread + 2.0;
+    units.mid * (sum + row_sum.maximum.abs() + 2.0 * row_sum.logarithm.abs() + 2.0 * y.abs())
+        + (3.0 + width as f64) * units.mid_eta
 }
 
 /// F + aW + E + 3 ln S, the error of log Σ e^(x−m) in units of u, and its underflow term.

@@ -66,7 +66,7 @@ pub(super) fn normalise(
             let delta = y.abs() * condition
                 + reciprocal
                 + (units.eta + units.flush + units.mid_eta) * (2.0 + w.abs())
-                + units.flush * w.abs() / root;
+                + units.flush * (w.abs() + x.abs()) / root;
             if overflow {
                 let kind = ExcuseKind::Overflow { nan: false, infinite: false, value: Some(0.0) };
                 expectation.push_overflow(y, delta, kind, "sum of squares");

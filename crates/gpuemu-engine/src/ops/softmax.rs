@@ -44,7 +44,11 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
             }
             let argument = if *e == 0.0 { 0.0 } else { units.argument * row_sum.distance(*x) };
             let delta = units.u * y * (common + argument) + underflow + y * denominator_underflow;
-            expectation.push(y, delta);
+            // Rounded to an intermediate dtype: x − m, its exponential, their sum and the quotient.
+            let distance = if *e == 0.0 { 0.0 } else { row_sum.distance(*x) };
+            let rounded = units.mid * y * (distance + row_sum.spread + 4.0)
+                + units.mid_eta * (2.0 + y * width as f64) / row_sum.sum.min(1.0);
+            expectation.push(y, delta + rounded);
         }
     }
     Ok(vec![expectation])
