@@ -44,4 +44,6 @@ def function_name(function: Callable[..., Any]) -> str:
     inner = written_function(function)
     name = getattr(inner, "__qualname__", None) or getattr(inner, "__name__", None) or type(function).__name__
     module = getattr(inner, "__module__", None)
-    return f"{module}.{name}" if module and module != "__main__" else str(name)
+    # Ops of PyTorch name the compiler they were built with.
+    plain = isinstance(module, str) and module != "__main__" and "pybind11" not in module
+    return f"{module}.{name}" if plain else str(name)

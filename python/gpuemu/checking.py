@@ -82,7 +82,9 @@ def check(
         tolerance=tolerance if tolerance is not None or isinstance(op, str) else op.tolerance,
         invariants=invariants,
     )
-    run = _Check(op, fn, settings, chosen_adapter(framework), out, allow, project, client, store)
+    run = Check(op, fn, settings, chosen_adapter(framework), out, allow, project, client, store)
+    if check_backward:
+        run.reproduce = run.reproduce.replace("replay={seed})", "replay={seed}, check_backward=True)")
     report = run.perform(_plan(cases, seed, replay, seconds, fail_fast, repeats), minimize, progress)
     if check_backward:
         from gpuemu._gradients import check_gradients
@@ -118,7 +120,7 @@ def _plan(
     return Plan(count, base, seeds, seconds, fail_fast, repeats if not seeds else 0)
 
 
-class _Check:
+class Check:
     """An op and a function, with everything that a run of them needs."""
 
     def __init__(
@@ -153,12 +155,15 @@ class _Check:
         )
         self.owner = usual.owner or function_name(function)
 
+    def options(self) -> str:
+        """Return the settings as the engine reads them."""
+        return self.settings.options(self.project, self.reproduce)
+
     def ready(self) -> _native.ReadyOp:
         """Return the op, ready to be judged."""
-        options = self.settings.options(self.project, self.reproduce)
         if isinstance(self.op, str):
-            return _native.ReadyOp.open(self.op, options)
-        return self.op.open(options)
+            return _native.ReadyOp.open(self.op, self.options())
+        return self.op.open(self.options())
 
     def perform(
         self,
@@ -168,12 +173,14 @@ class _Check:
         name: str | None = None,
         ready: _native.ReadyOp | None = None,
         function: Callable[..., Any] | None = None,
+        allow: Sequence[str] | None = None,
     ) -> CheckReport:
         """Run the cases of a plan."""
         name = name or self.name
         runner = f"callable {self.owner}"
+        out, allowed = (self.out, self.allow) if allow is None else (False, allow)
         campaign = Campaign(
-            ready or self.ready(), function or self.function, self.adapter, self.out, self.allow, runner
+            ready or self.ready(), function or self.function, self.adapter, out, allowed, runner
         )
         warnings: list[str] = []
         if not plan.replayed and self.usual.replay_failures and self.client is not None:

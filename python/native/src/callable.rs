@@ -73,12 +73,11 @@ impl CallableRunner {
         let present: Vec<(&str, &Buffer)> =
             specs.filter_map(|(spec, buffer)| Some((spec.name.as_str(), buffer.as_ref()?))).collect();
         let names: Vec<&str> = present.iter().map(|(name, _)| *name).collect();
-        let style = match self.calling.accepted.style_for(&names) {
-            _ if self.calling.dictionary => "dictionary",
-            CallStyle::Keywords => "keywords",
-            CallStyle::Positional => "positional",
-            CallStyle::Dictionary => "dictionary",
+        let style = match self.calling.dictionary {
+            true => CallStyle::Dictionary,
+            false => self.calling.accepted.style_for(&names),
         };
+        let style = style.name();
         let views = PyList::empty(py);
         for ((name, buffer), memory) in present.iter().zip(&inputs) {
             views.append(view(py, name, buffer, memory)?)?;

@@ -30,6 +30,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(project::default_socket, module)?)?;
     module.add_function(wrap_pyfunction!(random::random_tensor, module)?)?;
     module.add_function(wrap_pyfunction!(ready_op::builtin_ops, module)?)?;
+    module.add_function(wrap_pyfunction!(ready_op::call_style, module)?)?;
     module.add_function(wrap_pyfunction!(layouts::layout_names, module)?)?;
     module.add_function(wrap_pyfunction!(layouts::lay_out, module)?)
 }

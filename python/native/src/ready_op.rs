@@ -15,7 +15,8 @@ use gpuemu_daemon::service::result::{Context, result_of};
 use gpuemu_daemon::service::validate::{judge_tensors, named_inputs, parameters_of};
 use gpuemu_engine::case::given::given;
 use gpuemu_engine::case::materialise;
-use gpuemu_engine::ops;
+use gpuemu_engine::ops::gradient::{GRADIENT_BUDGET, GRADIENT_STRATEGY};
+use gpuemu_engine::ops::{self, GradientOp, Op};
 use gpuemu_engine::schema::{Schema, TensorSpec};
 use gpuemu_engine::{Case, Subject, Tolerance, Verdict};
 use numpy::PyArray1;
@@ -168,6 +169,24 @@ impl ReadyOp {
         Ok(ready)
     }
 
+    /// The backward of the op: its gradients by finite differences of its reference. Cases stay small.
+    fn backward(&self, py: Python<'_>) -> PyResult<Self> {
+        let forward = &self.op.subject;
+        let gradient =
+            GradientOp::of(forward.op(), forward.schema()).map_err(|error| invalid(py, &error.to_string()))?;
+        let schema = gradient.schema().clone();
+        let mut op = self.op.clone();
+        op.subject = Subject::with_schema(Arc::new(gradient), schema).precision(forward.precision.clone());
+        op.subject.measured = true;
+        op.name.clone_from(&op.subject.schema().name);
+        op.reference = "finite differences of the fp64 reference".to_string();
+        op.sampler.budget = op.sampler.budget.min(GRADIENT_BUDGET);
+        if self.options.settings.values.is_none() {
+            op.sampler.strategy = GRADIENT_STRATEGY;
+        }
+        Ok(Self { op, options: self.options.clone(), reference: self.reference.clone(), ..*self })
+    }
+
     /// The names of the inputs.
     fn inputs(&self) -> Vec<String> {
         self.op.subject.schema().inputs.iter().map(|spec| spec.name.clone()).collect()
@@ -271,6 +290,13 @@ impl ReadyOp {
     pub(crate) fn interrupted(&self) -> PyResult<()> {
         self.reference.as_ref().and_then(|reference| reference.take_broken()).map_or(Ok(()), Err)
     }
+}
+
+/// How a callable is given inputs of these names: `keywords`, `positional` or `dictionary`.
+#[pyfunction]
+pub fn call_style(py: Python<'_>, accepted: &str, names: Vec<String>) -> PyResult<&'static str> {
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Ok(accepted_of(py, accepted)?.style_for(&names).name())
 }
 
 /// The names of the built-in ops.

@@ -33,6 +33,17 @@ pub enum CallStyle {
     Dictionary,
 }
 
+impl CallStyle {
+    /// The name by which it is known in Python.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CallStyle::Keywords => "keywords",
+            CallStyle::Positional => "positional",
+            CallStyle::Dictionary => "dictionary",
+        }
+    }
+}
+
 impl Accepted {
     /// Whether a parameter can be given by this name.
     pub fn takes(&self, name: &str) -> bool {
@@ -42,11 +53,12 @@ impl Accepted {
     /// How inputs of these names are given. The names are known only when a call is made, so the style is chosen then.
     ///
     /// By keywords if every name can be given so; a function with `**kwargs` whose required parameters have other
-    /// names than all inputs cannot be called so. In one dict if there is one required positional parameter and no
+    /// names than all inputs cannot be called so, and one with `*args, **kwargs` alone says nothing about names. In one dict if there is one required positional parameter and no
     /// more can be given, and there are several inputs or the parameter is called `inputs`. In order otherwise.
     pub fn style_for(&self, inputs: &[&str]) -> CallStyle {
         let named = |name: &String| inputs.contains(&name.as_str());
-        let unknown = self.any && !self.required.is_empty() && !self.required.iter().any(named);
+        let unnamed = self.any_positional && self.names.is_empty();
+        let unknown = self.any && (unnamed || !self.required.is_empty() && !self.required.iter().any(named));
         if !unknown && inputs.iter().all(|name| self.takes(name)) {
             return CallStyle::Keywords;
         }
@@ -165,6 +177,8 @@ mod tests {
         assert_eq!(style(accepted(&[], 0, true, false), &["a"]), CallStyle::Keywords);
         assert_eq!(style(accepted(&["a"], 1, true, false), &["a", "b"]), CallStyle::Keywords);
         assert_eq!(style(accepted(&["x"], 1, true, false), &["a"]), CallStyle::Positional);
+        // def f(*args, **kwargs)
+        assert_eq!(style(accepted(&[], 0, true, true), &["a"]), CallStyle::Positional);
         // def f(tensors), def f(inputs), def f(x), def f(x, *rest)
         assert_eq!(style(accepted(&["tensors"], 1, false, false), &["a", "b"]), CallStyle::Dictionary);
         assert_eq!(style(accepted(&["inputs"], 1, false, false), &["a"]), CallStyle::Dictionary);

@@ -57,7 +57,9 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
                 delta += 2.0 * units.u * products;
                 folded_overflow = overflows(products, units.max);
             }
-            if moments.overflow {
+            if moments.overflow && b != 0.0 && b.abs() < units.flush {
+                expectation.push_undetermined(y, "an overflowed row plus a bias that may be flushed");
+            } else if moments.overflow {
                 let kind = ExcuseKind::Overflow { nan: true, infinite: false, value: Some(b) };
                 expectation.push_overflow(y, delta, kind, "sum of |x| or of squared deviations");
             } else if folded_overflow {

@@ -11,7 +11,9 @@ mod cross_entropy;
 mod cumsum;
 mod elu;
 mod expectation;
+mod finite_difference;
 mod gelu;
+pub mod gradient;
 mod l2norm;
 mod layernorm;
 mod leaky_relu;
@@ -33,6 +35,7 @@ use std::sync::{Arc, LazyLock};
 
 pub use call::{Call, OpError};
 pub use expectation::{Excuse, ExcuseKind, Expectation};
+pub use gradient::GradientOp;
 
 use crate::schema::Schema;
 
