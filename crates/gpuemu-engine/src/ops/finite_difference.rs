@@ -128,6 +128,11 @@ impl<'a> Study<'a> {
                 point.delta.extend(expectation.delta);
             }
         }
+        let (found, expected) = (point.values.len(), self.weights.len());
+        if found != expected || point.delta.len() != expected {
+            let (op, output) = (self.schema.name.clone(), "all outputs".to_string());
+            return Err(OpError::Reference { op, output, found, expected });
+        }
         Ok(point)
     }
 
