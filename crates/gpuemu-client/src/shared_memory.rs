@@ -63,11 +63,39 @@ impl Segment {
     /// Adds bytes and says where they are.
     pub fn push(&mut self, bytes: &[u8]) -> io::Result<SharedMemory> {
         let offset = self.used.next_multiple_of(ALIGNMENT as u64);
-        self.file.write_all_at(bytes, offset)?;
+        self.write(bytes, offset)?;
         self.used = offset + bytes.len() as u64;
         Ok(SharedMemory { name: self.name.clone(), offset, length: bytes.len() as u64 })
     }
+
+    /// Writes bytes: large ones on several cores, because one does not use all of the memory's bandwidth.
+    fn write(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MOST_WRITERS);
+        let part = bytes.len().div_ceil(threads).max(LEAST_PART);
+        let (first, rest) = bytes.split_at(part.min(bytes.len()));
+        std::thread::scope(|scope| {
+            let write =
+                |(index, chunk): (usize, &[u8])| self.file.write_all_at(chunk, offset + ((index + 1) * part) as u64);
+            let spawn = |numbered| std::thread::Builder::new().spawn_scoped(scope, move || write(numbered)).ok();
+            let writers: Vec<_> = rest.chunks(part).enumerate().map(|chunk| (chunk, spawn(chunk))).collect();
+            let own = self.file.write_all_at(first, offset);
+            for (chunk, writer) in writers {
+                // A thread that could not be started, or did not end well, leaves its part to this one.
+                match writer.and_then(|writer| writer.join().ok()) {
+                    Some(written) => written?,
+                    None => write(chunk)?,
+                }
+            }
+            own
+        })
+    }
 }
+
+/// Threads that write one tensor.
+const MOST_WRITERS: usize = 4;
+
+/// Bytes that are worth a thread.
+const LEAST_PART: usize = 4 << 20;
 
 impl Drop for Segment {
     fn drop(&mut self) {

@@ -4,8 +4,9 @@
 use gpuemu_common::rng::case_seed;
 use gpuemu_common::{DType, Tensor};
 use gpuemu_engine::case::{Layout, Strategy, materialise};
-use gpuemu_engine::runner::{Buffer, Invocation, Runner, RunnerDescription, RunnerError, RunnerKind};
-use gpuemu_engine::verdict::{BugClass, Check, Outcome, Verdict};
+use gpuemu_engine::oracle::state::repeat;
+use gpuemu_engine::runner::{Buffer, Invocation, Placement, Runner, RunnerDescription, RunnerError, RunnerKind};
+use gpuemu_engine::verdict::{BugClass, Check, Finding, Outcome, Verdict};
 use gpuemu_engine::{Sampler, Subject, judge, ops};
 
 /// A relu with something wrong about it.
@@ -319,4 +320,88 @@ fn inputs_that_do_not_fit_their_sizes_are_refused_by_name() {
     case.inputs[1] = Some(Tensor::from_f64(DType::I64, shape, &targets).unwrap());
     let error = subject.expect(&case).unwrap_err().to_string();
     assert!(error.contains("input 'target' has 1000000 at flat index 0, outside of 0..V"), "{error}");
+}
+
+/// What goes wrong with a relu whose addresses can be filled again.
+fn remembered(body: impl FnMut(&mut Invocation<'_>) -> Result<(), RunnerError> + Send) -> (Check, BugClass, String) {
+    let mut runner = relu(body);
+    runner.description.refills = true;
+    let verdict = first_failure(&mut runner, &[Layout::Contiguous]).expect("a failure");
+    let finding = verdict.finding().unwrap();
+    (finding.check, finding.bug_class, finding.explanation.clone())
+}
+
+#[test]
+fn a_result_kept_by_address_is_stale_once_the_data_there_changes() {
+    let mut kept: Option<Vec<u8>> = None;
+    let (check, class, explanation) = remembered(|invocation| {
+        compute(invocation);
+        match (&kept, invocation.placement) {
+            (Some(kept), Placement::Refilled) => invocation.outputs[0].memory_mut().copy_from_slice(kept),
+            _ => kept = Some(invocation.outputs[0].memory().to_vec()),
+        }
+        Ok(())
+    });
+    assert_eq!((check, class), (Check::StaleResult, BugClass::CachedByAddress));
+    assert!(explanation.contains("cached by address"), "{explanation}");
+}
+
+#[test]
+fn constants_and_returned_inputs_are_told_from_other_wrong_outputs() {
+    let constant = remembered(|invocation| {
+        for index in 0..invocation.outputs[0].shape().iter().product() {
+            write(&mut invocation.outputs[0], index, 0.0);
+        }
+        Ok(())
+    });
+    assert_eq!((constant.0, constant.1), (Check::Value, BugClass::Constant), "{}", constant.2);
+    let returned = remembered(|invocation| {
+        for (index, x) in values(invocation.inputs[0].as_ref().unwrap()).into_iter().enumerate() {
+            write(&mut invocation.outputs[0], index, x);
+        }
+        Ok(())
+    });
+    assert_eq!((returned.0, returned.1), (Check::Value, BugClass::InputReturned), "{}", returned.2);
+    assert!(returned.2.contains("it is the input 'input', bit for bit"), "{}", returned.2);
+}
+
+#[test]
+fn a_case_that_is_repeated_must_stay_right() {
+    let subject = subject();
+    let sampler = Sampler { dtypes: vec![DType::F32], strategy: Strategy::Regular, ..Sampler::default() };
+    let case = materialise(subject.schema(), &subject.describe(&sampler, 4)).unwrap();
+    let mut calls = 0;
+    let mut tiring = relu(|invocation| {
+        calls += 1;
+        compute(invocation);
+        if calls > 30 {
+            write(&mut invocation.outputs[0], 0, 77.0);
+        }
+        Ok(())
+    });
+    let hour = std::time::Duration::from_secs(3600);
+    assert_eq!(repeat(&subject, &case, &mut tiring, 30, hour), (30, None));
+    let (made, finding) = repeat(&subject, &case, &mut tiring, 30, hour);
+    let finding = finding.expect("the 31st call is wrong");
+    assert_eq!((made, finding.check, finding.bug_class), (1, Check::LaterCalls, BugClass::FirstCallsOnly));
+}
+
+#[test]
+fn what_a_runner_saw_itself_is_part_of_the_verdict() {
+    let mut runner = relu(|invocation| {
+        compute(invocation);
+        invocation.findings.push(Finding {
+            check: Check::Aliasing,
+            tensor: "out".to_string(),
+            mismatched: 0,
+            elements: 0,
+            worst: None,
+            bug_class: BugClass::InputReturned,
+            explanation: "'out' lies in the memory of 'input'".to_string(),
+        });
+        Ok(())
+    });
+    let verdict = first_failure(&mut runner, &[Layout::Contiguous]).unwrap();
+    assert_eq!(verdict.findings.len(), 1);
+    assert_eq!(verdict.reason(), Some(Check::Aliasing));
 }
