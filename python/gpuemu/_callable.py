@@ -1,8 +1,8 @@
 """Calls a function of the user with memory that is watched.
 
-The engine makes the memory of every call and looks at it afterwards: a write over an input or past the end of
-an output leaves a mark. What only this side can see is reported from here: outputs that lie in the memory of an
-input, outputs that change after they were returned, and results that are no arrays.
+The engine makes the memory of every call and looks at it afterwards: a write over an input or past the end
+of an output leaves a mark. What only this side can see is reported from here: outputs that lie in the memory
+of an input, outputs that change after they were returned, and results that are no arrays.
 """
 
 from __future__ import annotations
@@ -34,17 +34,26 @@ class Bridge:
         adapter: BaseAdapter,
         out: str | None = None,
         allowed: Sequence[str] = (),
+        title: str = "the callable",
+        outputs: Sequence[str] = (),
+        in_place: Sequence[str] = (),
     ) -> None:
         """Call `function` with arrays of a framework.
 
-        `out` is the keyword by which it takes its outputs, if it does; `allowed` names checks that are not made.
+        `out` is the keyword by which it takes its outputs, if it does; `allowed` names checks that are not
+        made; `title` is what messages call the function, `outputs` what they call its results. Those that
+        are `in_place` are inputs as well, which the function may overwrite.
         """
         self.function = function
         self.adapter = adapter
         self.out = out
         self.watches_aliasing = adapter.shares_memory and "aliasing" not in allowed
         self.watches_outputs = out is None and "output_overwritten" not in allowed
+        self.title = title
+        self.outputs = outputs
+        self.in_place = in_place
         self.returned: list[tuple[str, npt.NDArray[Any], npt.NDArray[np.uint8]]] = []
+        self.given: list[tuple[View, Any]] = []
 
     def __call__(
         self,
@@ -58,7 +67,7 @@ class Bridge:
         """Make one call: what came back and what was seen, or as a text how it failed."""
         adapter = self.adapter
         adapter.prepare([dtype for _, _, dtype, _, _, _ in inputs])
-        arrays = {view[0]: adapter.from_tensor_data(TensorData(*view[1:])) for view in inputs}
+        arrays = self._arrays(inputs)
         if self.out is not None and outs:
             made = tuple(adapter.out_array(TensorData(*view[1:])) for view in outs)
             keywords[self.out] = made[0] if len(made) == 1 else made
@@ -71,20 +80,50 @@ class Bridge:
             else:
                 result = self.function(*arrays.values(), **keywords)
         except Exception as error:
-            return f"the callable raised {_words_of(error)}"
+            return f"{self.title} raised {_words_of(error)}"
         if self.out is not None:
             return [], []
+        if result is None and self.in_place and set(self.in_place) == set(self.outputs):
+            result = {name: arrays[name] for name in self.outputs}
         try:
-            named = [(name, adapter.to_numpy(value, name)) for name, value in _named(result)]
+            named = [(name, adapter.to_numpy(value, self._label(name))) for name, value in _named(result)]
         except NotAnArrayError as error:
             return str(error)
         remarks = self._overwritten()
+        labelled = [(self._label(name), array) for name, array in named]
+        aliasing = _aliasing(labelled, inputs) if adapter.shares_memory else []
         if self.watches_aliasing:
-            remarks += _aliasing(named, inputs)
+            remarks += [_returned(*pair) for pair in aliasing if not self._is_in_place(*pair)]
         outputs = [(name, _bytes_of(array), array.dtype.name, array.shape) for name, array in named]
-        if self.watches_outputs and not remarks:
-            self._remember(named, outputs)
+        # What lies in an input, where it may, changes with it.
+        if self.watches_outputs and not remarks and not aliasing:
+            self._remember(labelled, outputs)
         return outputs, remarks
+
+    def _is_in_place(self, output: str, input_name: str) -> bool:
+        return output == input_name and output in self.in_place
+
+    def _label(self, name: str) -> str:
+        """Return what the op calls a result that came back by its place."""
+        place = 0 if name == "output" else int(name) if name.isdecimal() else None
+        return name if place is None or place >= len(self.outputs) else self.outputs[place]
+
+    def _arrays(self, inputs: list[View]) -> dict[str, Any]:
+        """Return the inputs as arrays of the framework.
+
+        Memory of the call before that holds other data now comes as the same objects: what a function kept by
+        their identity is stale.
+        """
+        before = {id(view[1]): (view[2:], array) for view, array in self.given}
+        given: list[tuple[View, Any]] = []
+        for view in inputs:
+            form, array = before.get(id(view[1]), (None, None))
+            # Arrays of other frameworks have a state of their own, such as gradients that add up.
+            if form != view[2:] or type(array) is not np.ndarray or array.shape != view[3]:
+                array = self.adapter.from_tensor_data(TensorData(*view[1:]))
+            given.append((view, array))
+        self.given = given
+        return {view[0]: array for view, array in given}
 
     def _remember(self, named: list[tuple[str, npt.NDArray[Any]]], outputs: list[Output]) -> None:
         total = sum(array.nbytes for _, array in named)
@@ -129,8 +168,9 @@ def _range_of(array: npt.NDArray[Any]) -> tuple[int, int]:
     return np.lib.array_utils.byte_bounds(array)
 
 
-def _aliasing(named: list[tuple[str, npt.NDArray[Any]]], inputs: list[View]) -> list[Remark]:
-    remarks: list[Remark] = []
+def _aliasing(named: list[tuple[str, npt.NDArray[Any]]], inputs: list[View]) -> list[tuple[str, str]]:
+    """Return the outputs that lie in the memory of inputs, each with the input's name."""
+    found: list[tuple[str, str]] = []
     for name, array in named:
         if array.size == 0:
             continue
@@ -138,19 +178,23 @@ def _aliasing(named: list[tuple[str, npt.NDArray[Any]]], inputs: list[View]) -> 
         for view in inputs:
             start, end = _range_of(view[1])
             if low < end and start < high:
-                text = (
-                    f"'{name}' lies in the memory of the input '{view[0]}': writing to one changes the other, and "
-                    "an input was returned in place of a result"
-                )
-                remarks.append(("aliasing", name, text))
-    return remarks
+                found.append((name, view[0]))
+    return found
+
+
+def _returned(output: str, input_name: str) -> Remark:
+    text = (
+        f"'{output}' lies in the memory of the input '{input_name}': writing to one changes the other, and "
+        "an input was returned in place of a result"
+    )
+    return "aliasing", output, text
 
 
 def _poison_freed_memory(poison: int, length: int) -> None:
     """Leave poison in memory that the next allocation of that length is likely to get.
 
-    A function that returns memory without writing it would otherwise find there what an earlier call left: often
-    the right result.
+    A function that returns memory without writing it would otherwise find there what an earlier call left:
+    often the right result.
     """
     if 0 < length <= _MOST_POISONED_BYTES:
         np.empty(length, np.uint8).fill(poison)

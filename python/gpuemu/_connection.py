@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gpuemu._native import DaemonConnection, SharedSegment, default_socket
+from gpuemu._numbers import json_value
 from gpuemu._tensors import Bytes, Outgoing
 from gpuemu.errors import ClientError, ConnectionError
 from gpuemu.results import read_answer
@@ -146,17 +145,9 @@ def find_program() -> tuple[str | None, str | None]:
 
 def _text(request: Mapping[str, Any]) -> str:
     try:
-        return json.dumps(request, allow_nan=False, default=_json_value)
+        return json.dumps(request, allow_nan=False, default=json_value)
     except (TypeError, ValueError) as error:
         raise TypeError(f"the request cannot be written as JSON: {error}") from error
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    raise TypeError(f"a {type(value).__name__} is neither a number, a text, a list nor a dict")
 
 
 def _read(text: str, payload: Bytes) -> tuple[dict[str, Any], Bytes]:

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpuemu import _native
-from gpuemu._campaign import Campaign, Plan, Progress, Settings, chosen_adapter, random_seed
+from gpuemu._campaign import (
+    Campaign,
+    Plan,
+    Progress,
+    Settings,
+    check_op,
+    chosen_adapter,
+    opened,
+    random_seed,
+    settings_of,
+)
+from gpuemu._numbers import seed_number, seed_numbers
 from gpuemu._recording import Recorder
 from gpuemu._signature import accepted
 from gpuemu.custom_op import CustomOp
@@ -34,19 +46,18 @@ def fuzz(
     **settings: Any,
 ) -> FuzzResults:
     """Run the cases and hand the verdicts over to the daemon."""
-    known = [field.name for field in dataclasses.fields(Settings)]
-    for name in settings:
-        if name not in known:
-            raise TypeError(f"fuzz_op_client_side has no '{name}'; it has {', '.join(known)}")
-    drawn = Settings(**settings)
+    check_op(op)
+    drawn = settings_of("fuzz_op_client_side", settings)
+    if drawn.tolerance is None and isinstance(op, CustomOp):
+        drawn = dataclasses.replace(drawn, tolerance=op.tolerance)
     name = op if isinstance(op, str) else op.name
-    line = f'client.fuzz_op_client_side("{name}", run_op, replay={{seed}})'
-    options = drawn.options(client.project, line)
-    ready = _native.ReadyOp.open(op, options) if isinstance(op, str) else op.open(options)
+    options = drawn.options(client.project, _line(op, drawn, framework))
+    ready = opened(op, options)
     campaign = Campaign(ready, run_op, chosen_adapter(framework), dictionary=_takes_a_dict(run_op, ready))
-    base = random_seed() if seed is None else seed
-    seeds = [] if replay is None else [replay] if isinstance(replay, int) else list(replay)
+    base = random_seed() if seed is None else seed_number(seed)
+    seeds = seed_numbers(replay)
     plan = Plan(0 if seeds else iterations, base, seeds, fail_fast=fail_fast)
+    plan.to_json()
     recorder = Recorder(client, name, base, drawn.drawn())
     try:
         found = campaign.run(plan, recorder, progress)
@@ -70,8 +81,24 @@ def fuzz(
     return results
 
 
+def _line(op: str | CustomOp, drawn: Settings, framework: str | BaseAdapter | None) -> str:
+    """Return the line that runs a case again, `{seed}` standing for its seed."""
+    given = [
+        f"value_distribution={word[7:]}" if word.startswith("values=") else word for word in drawn.written()
+    ]
+    if framework is not None:
+        given.append(f"framework={getattr(framework, 'name', framework)!r}")
+    subject = f'"{op}"' if isinstance(op, str) else op.name
+    words = ", ".join([subject, "run_op", "replay={seed}", *given])
+    return f"client.fuzz_op_client_side({words})"
+
+
 def _takes_a_dict(function: Callable[..., Any], ready: _native.ReadyOp) -> bool:
-    """Whether the only argument of a function is called like no input: then it gets all of them in a dict."""
+    """Whether the only argument of a function is called like no input: then it gets all of them in a dict.
+
+    Parameters of the op do not count: they come by name.
+    """
     takes = accepted(function)
-    required = takes["required"]
+    parameters = json.loads(ready.describe())["parameters"]
+    required = [name for name in takes["required"] if name not in parameters]
     return len(required) == 1 and not takes["any_positional"] and required[0] not in ready.inputs()

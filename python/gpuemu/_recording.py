@@ -44,6 +44,7 @@ class Recorder:
             try:
                 self.run = self._client.record_json(self._op, self._seed, self._settings, results, self.run)
             except ClientError as error:
-                self.trouble = f"results are not stored: {error.message}"
+                hint = "" if error.hint is None else f"; {error.hint}"
+                self.trouble = f"results are not stored: {error.message}{hint}"
             except Exception as error:
                 self.trouble = f"results are not stored: {type(error).__name__}: {error}"

@@ -7,8 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpuemu import _native
-from gpuemu._campaign import Campaign, Plan, Progress, Settings, Size, Tolerance, chosen_adapter, random_seed
+from gpuemu._campaign import (
+    Campaign,
+    Plan,
+    Progress,
+    Settings,
+    Size,
+    Tolerance,
+    check_op,
+    chosen_adapter,
+    opened,
+    random_seed,
+)
 from gpuemu._defaults import current_defaults
+from gpuemu._numbers import seed_number, seed_numbers
 from gpuemu._project import project_reference
 from gpuemu._recording import Recorder
 from gpuemu._signature import function_name
@@ -23,6 +35,7 @@ if TYPE_CHECKING:
     from gpuemu.client import Client
 
 _MOST_REPLAYED = 20
+_UNTIL_TIME_IS_UP = 1 << 40
 
 
 def check(
@@ -57,20 +70,23 @@ def check(
 ) -> CheckReport:
     """Try a function as a kernel of an op, and raise `AssertionError` if it is wrong.
 
-    `op` is a built-in op (`gpuemu ops` lists them), an op of the project's `gpuemu.toml`, or one from `gpuemu.op`.
-    `fn` is called with arrays of `framework` (NumPy unless something else is named or in use) by the names of the
-    op's inputs if its parameters have them, else in their order, and with the op's parameters that it takes.
-    If it takes `out=`, it is given poisoned memory between guard bands to write into.
+    `op` is a built-in op (`gpuemu ops` lists them), an op of the project's `gpuemu.toml`, or one from
+    `gpuemu.op`. `fn` is called with arrays of `framework` (NumPy unless something else is named or in use) by
+    the names of the op's inputs if its parameters have them, else in their order, and with the op's
+    parameters that it takes. If it takes `out=`, it is given poisoned memory between guard bands to write
+    into.
 
-    `cases` are drawn from `seed`, at random if None, over dtypes, layouts, shapes and values; `sizes` fixes or
-    narrows dims (`{"K": 2048, "M": (1, 64)}`), `budget` says how large a case may be, `kwargs` fixes parameters.
-    A built-in op is judged by a rigorous bound for the declared `precision`; `tolerance` replaces it.
-    `replay` runs the cases of these seeds and no others. `check_backward` tries the gradients too.
+    `cases` are drawn from `seed`, at random if None, over dtypes, layouts, shapes and values; `sizes` fixes
+    or narrows dims (`{"K": 2048, "M": (1, 64)}`), `budget` says how large a case may be, `kwargs` fixes
+    parameters. A built-in op is judged by a rigorous bound for the declared `precision`; `tolerance` replaces
+    it. `replay` runs the cases of these seeds and no others. `check_backward` tries the gradients too.
 
-    Every case runs several times: at other addresses, over other poison, with new data at the same addresses, and
-    the first one again after all others (`repeats`). `allow=("aliasing", "output_overwritten")` accepts functions
-    that return views of their inputs, or the same memory in every call.
+    Every case runs several times: at other addresses, over other poison, with new data at the same addresses,
+    and the first one again after all others (`repeats`). `allow=("aliasing", "output_overwritten")` accepts
+    functions that return views of their inputs, or the same memory in every call.
     """
+    __tracebackhide__ = True
+    check_op(op)
     settings = Settings(
         dtypes=dtypes,
         layouts=layouts,
@@ -83,8 +99,8 @@ def check(
         invariants=invariants,
     )
     run = Check(op, fn, settings, chosen_adapter(framework), out, allow, project, client, store)
-    if check_backward:
-        run.reproduce = run.reproduce.replace("replay={seed})", "replay={seed}, check_backward=True)")
+    if check_backward and current_defaults().reproduce is None:
+        run.reproduce = run.reproduce.removesuffix(")") + ", check_backward=True)"
     report = run.perform(_plan(cases, seed, replay, seconds, fail_fast, repeats), minimize, progress)
     if check_backward:
         from gpuemu._gradients import check_gradients
@@ -92,8 +108,8 @@ def check(
         report = check_gradients(
             run, report, _plan(cases, seed, replay, seconds, fail_fast, 0), minimize, progress
         )
-    if raises and not report.passed:
-        raise AssertionError(str(report))
+    if raises:
+        report.raise_for_status()
     return report
 
 
@@ -106,18 +122,18 @@ def _plan(
     repeats: int,
 ) -> Plan:
     usual = current_defaults()
-    seeds = [replay] if isinstance(replay, int) else list(replay if replay is not None else usual.replay)
+    seeds = seed_numbers(replay if replay is not None else usual.replay)
     chosen = seed if seed is not None else usual.seed
     count = cases if cases is not None else usual.cases
     if seeds:
         count = 0
     elif seconds is not None and cases is None:
-        count = 1 << 40
-    for number in [*seeds, *([] if chosen is None else [chosen])]:
-        if not 0 <= number < 1 << 64:
-            raise ValueError(f"the seed {number} is not a whole number of 64 bits")
-    base = random_seed() if chosen is None else chosen
-    return Plan(count, base, seeds, seconds, fail_fast, repeats if not seeds else 0)
+        count = _UNTIL_TIME_IS_UP
+    base = random_seed() if chosen is None else seed_number(chosen)
+    plan = Plan(count, base, seeds, seconds, fail_fast, repeats if not seeds else 0)
+    # What makes no sense is refused here, before a daemon is started.
+    plan.to_json()
+    return plan
 
 
 class Check:
@@ -135,10 +151,6 @@ class Check:
         client: Client | None,
         store: bool | None,
     ) -> None:
-        if not isinstance(op, str | CustomOp):
-            raise TypeError(
-                f"the op is a {type(op).__name__}; give the name of an op, or what gpuemu.op returns"
-            )
         usual = current_defaults()
         self.op, self.function, self.settings, self.adapter = op, function, settings, adapter
         self.out, self.allow = out, allow
@@ -150,9 +162,7 @@ class Check:
             from gpuemu.client import Client
 
             self.client = Client(project=project)
-        self.reproduce = (
-            usual.reproduce or f'gpuemu.check("{self.name}", {_short(function)}, replay={{seed}})'
-        )
+        self.reproduce = usual.reproduce or self._line(project)
         self.owner = usual.owner or function_name(function)
 
     def options(self) -> str:
@@ -161,9 +171,21 @@ class Check:
 
     def ready(self) -> _native.ReadyOp:
         """Return the op, ready to be judged."""
-        if isinstance(self.op, str):
-            return _native.ReadyOp.open(self.op, self.options())
-        return self.op.open(self.options())
+        return opened(self.op, self.options())
+
+    def _line(self, project: str | os.PathLike[str] | None) -> str:
+        """Return the line that runs a case again: a seed stands for a case among those that can be drawn."""
+        subject = f'"{self.op}"' if isinstance(self.op, str) else self.op.name
+        words = [subject, _short(self.function), "replay={seed}", *self.settings.written()]
+        if self.adapter.name != "numpy":
+            words.append(f"framework={self.adapter.name!r}")
+        given = {
+            "out": self.out,
+            "allow": self.allow or None,
+            "project": None if project is None else str(project),
+        }
+        words += [f"{name}={value!r}" for name, value in given.items() if value is not None]
+        return f"gpuemu.check({', '.join(words)})"
 
     def perform(
         self,
@@ -189,7 +211,7 @@ class Check:
         if self.client is not None:
             recorder = Recorder(self.client, name, plan.seed, self.settings.drawn())
         try:
-            found = campaign.run(plan, recorder, progress)
+            found = campaign.run(plan, recorder, _shown(progress, plan))
         finally:
             if recorder is not None:
                 recorder.close()
@@ -201,12 +223,12 @@ class Check:
         if report.failures:
             first = report.failures[0]
             line = self.reproduce.replace("{seed}", str(first.seed))
-            if minimize and first.failures[0].bug_class != "first_calls_only":
+            if minimize and first.failures[0].bug_class != "first_calls_only" and report.errors == 0:
                 smallest = smallest_case(campaign.minimise(first.seed))
                 if smallest is None:
                     warnings.append(
-                        "the case passes when it is run by itself: the failure depends on the calls before it; "
-                        f"seed={plan.seed} runs all of them again"
+                        "the case passes when it is run by itself: the failure depends on the calls before "
+                        f"it; seed={plan.seed} runs all of them again"
                     )
         return CheckReport(
             name, report.status, report, plan.seed, line, smallest, [*report.warnings, *warnings]
@@ -221,6 +243,13 @@ class Check:
             return []
         seeds = [failure.seed for failure in failures if failure.runner == runner and not failure.minimized]
         return list(dict.fromkeys(seeds))[:_MOST_REPLAYED]
+
+
+def _shown(progress: Progress | None, plan: Plan) -> Progress | None:
+    if progress is None or plan.cases != _UNTIL_TIME_IS_UP:
+        return progress
+    # As many as there is time for: nobody planned a number.
+    return lambda done, _, failed: progress(done, done, failed)
 
 
 def _short(function: Callable[..., Any]) -> str:

@@ -308,11 +308,12 @@ class Client:
     ) -> FuzzResults:
         """Try a function of this process as a kernel of an op, and keep every result.
 
-        `run_op` gets the inputs by name if its parameters are called like them, in order if it has several, and
-        otherwise as one dict: `lambda inputs: kernel(inputs["q"], inputs["k"])`. The next cases and what is
-        expected of them are made while it runs. `replay` runs the cases of these seeds and no others; `progress` is
-        told the cases done, planned and failed. `settings` as `gpuemu.check` takes them: `layouts`, `sizes`,
-        `min_shape`, `max_shape`, `precision`, `tolerance`, `parameters`, `budget`.
+        `run_op` gets the inputs by name if its parameters are called like them, in order if it has several,
+        and otherwise as one dict: `lambda inputs: kernel(inputs["q"], inputs["k"])`. The next cases and what
+        is expected of them are made while it runs. `replay` runs the cases of these seeds and no others;
+        `progress` is told the cases done, planned and failed. `settings` as `gpuemu.check` takes them:
+        `layouts`, `sizes`, `precision`, `tolerance`, `invariants`, `kwargs`, `budget`; also `min_shape` and
+        `max_shape`.
         """
         from gpuemu._fuzzing import fuzz
 
@@ -455,7 +456,7 @@ class Client:
         return status
 
     def list_jobs(self) -> list[JobStatus]:
-        """Return the jobs there are, without their answers."""
+        """Return the jobs there are, oldest first, without their answers."""
         jobs: list[JobStatus] = self._connection.ask("ListJobs", {})
         return jobs
 

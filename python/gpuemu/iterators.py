@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuemu import _native
-from gpuemu._campaign import Settings, random_seed
+from gpuemu._campaign import opened, random_seed, settings_of
 from gpuemu._dtypes import DTYPES, dtype_name, numpy_dtype
+from gpuemu._numbers import seed_number
 from gpuemu._project import project_reference
 from gpuemu._record import Record
 from gpuemu.custom_op import CustomOp
@@ -44,11 +45,9 @@ class Case(Record):
 
 def cases(op: str | CustomOp, count: int = 100, seed: int | None = None, **settings: Any) -> Iterator[Case]:
     """Loop over cases of an op; `settings` as `gpuemu.check` takes them (dtypes, layouts, values, sizes…)."""
-    chosen = Settings(**settings)
-    options = chosen.options(project_reference(), None)
-    ready = _native.ReadyOp.open(op, options) if isinstance(op, str) else op.open(options)
+    ready = opened(op, settings_of("a loop over cases", settings).options(project_reference(), None))
     name = op if isinstance(op, str) else op.name
-    base = random_seed() if seed is None else seed
+    base = random_seed() if seed is None else seed_number(seed)
     for index in range(count):
         number = case_seed(base, index)
         text, inputs, kwargs = ready.case(number)

@@ -7,11 +7,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpuemu._dtypes import dtype_name
+
 ORDERS = ("sequential", "tile", "tile_tree", "split", "lanes32", "pairwise", "online")
 """The orders of summation that can be declared; `tile`, `tile_tree`, `split` and `online` with a size."""
 
+VARIANCES = ("two_pass", "welford", "one_pass")
+"""The ways to a variance that can be declared."""
 
-@dataclass(frozen=True)
+ROUNDINGS = ("nearest", "toward_zero", "stochastic")
+"""The final conversions that can be declared."""
+
+_SIZED = ("tile", "tile_tree", "split", "online")
+
+
+@dataclass(frozen=True, repr=False)
 class Precision:
     """What a correct kernel of this class is allowed to do. What is not declared is not allowed."""
 
@@ -44,8 +54,31 @@ class Precision:
     atomics: bool = False
     """Sums by atomics: two runs may differ in bits."""
 
+    def __repr__(self) -> str:
+        """Return what is declared, as it would be written in a program."""
+        declared = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        usual = {item.name: item.default for item in dataclasses.fields(self)}
+        words = [f"{name}={value!r}" for name, value in declared.items() if value != usual[name]]
+        return f"gpuemu.Precision({', '.join(words)})"
+
     def to_json(self) -> dict[str, Any]:
-        """Return it as the engine reads it."""
+        """Return it as the engine reads it; names that are unknown are refused."""
+        for name in ("accumulate", "intermediate"):
+            if (dtype := getattr(self, name)) is not None:
+                dtype_name(dtype)
+        order = self.order[0] if isinstance(self.order, tuple) else self.order
+        for name, value, known in (
+            ("order", order, ORDERS),
+            ("variance", self.variance, VARIANCES),
+            ("rounding", self.rounding, ROUNDINGS),
+        ):
+            if value is not None and value not in known:
+                raise ValueError(f"unknown {name} {value!r} of a precision; known: {', '.join(known)}")
+        if isinstance(self.order, tuple) != (order in _SIZED):
+            sized = ", ".join(_SIZED)
+            raise ValueError(
+                f"the order of a precision is {self.order!r}; {sized} have a size, as in ('tile', 64)"
+            )
         written = {
             field.name: getattr(self, field.name)
             for field in dataclasses.fields(self)
@@ -64,6 +97,9 @@ def precision_json(precision: Precision | Mapping[str, Any] | str | None) -> dic
         return precision.to_json()
     if isinstance(precision, str):
         return Precision(accumulate=precision).to_json()
+    if not isinstance(precision, Mapping):
+        kind = type(precision).__name__
+        raise TypeError(f"precision is a {kind}; give a gpuemu.Precision, a dict, or the dtype of sums")
     known = [field.name for field in dataclasses.fields(Precision)]
     for name in precision:
         if name not in known:

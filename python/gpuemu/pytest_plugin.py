@@ -1,11 +1,13 @@
 """The pytest plugin: options, a marker and a fixture for tests that call `gpuemu.check`.
 
-Every failure is stored by the daemon. The next run of the same test tries the stored failures first, so that a
-failure found once by a random seed is not lost. Workers of pytest-xdist share the daemon, which is started once.
+Every failure is stored by the daemon. The next run of the same test tries the stored failures first, so that
+a failure found once by a random seed is not lost. Workers of pytest-xdist share the daemon, which is started
+once.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 from collections.abc import Iterator
@@ -62,13 +64,16 @@ class Checks:
 
     def __call__(self, op: Any, fn: Any, **options: Any) -> CheckReport:
         """Run `gpuemu.check` and keep its report; a failure fails the test."""
+        __tracebackhide__ = True
         from gpuemu import check
 
         raises = options.pop("raises", True)
         report = check(op, fn, raises=False, **options)
         self.reports.append(report)
-        if raises and not report.passed:
+        if raises and report.failures:
             pytest.fail(str(report), pytrace=False)
+        if raises:
+            report.raise_for_status()
         return report
 
 
@@ -90,11 +95,12 @@ def _defaults_of(item: pytest.Item) -> Defaults:
     chosen: dict[str, Any] = {}
     for marker in item.iter_markers("gpuemu"):
         if marker.args:
-            raise pytest.UsageError(f"{item.nodeid}: the marker gpuemu takes keywords only")
+            pytest.fail(f"{item.nodeid}: the marker gpuemu takes keywords only", pytrace=False)
         for name, value in marker.kwargs.items():
             if name not in _MARKER_OPTIONS:
                 known = ", ".join(_MARKER_OPTIONS)
-                raise pytest.UsageError(f"{item.nodeid}: the marker gpuemu has no '{name}'; it has {known}")
+                text = f"{item.nodeid}: the marker gpuemu has no '{name}'; it has {known}"
+                pytest.fail(text, pytrace=False)
             # The nearest marker comes first.
             chosen.setdefault(name, value)
     if options.gpuemu_cases is not None:
@@ -121,14 +127,21 @@ def _node(item: pytest.Item) -> str:
 
 
 def _seed(text: str) -> int:
-    number = int(text, 0)
-    if not 0 <= number < 1 << 64:
-        raise ValueError(f"the seed {text} is not a whole number of 64 bits")
+    number = _number(text, 0)
+    if number is None or not 0 <= number < 1 << 64:
+        raise argparse.ArgumentTypeError(f"the seed {text} is not a whole number of 64 bits")
     return number
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(f"{text} cases: no case would be run")
+    number = _number(text, 10)
+    if number is None or number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number of cases; give 1 or more")
     return number
+
+
+def _number(text: str, base: int) -> int | None:
+    try:
+        return int(text, base)
+    except ValueError:
+        return None

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpuemu._record import Record
+from gpuemu.errors import ClientError
 from gpuemu.results import Finding, Neighbour, OpReport, ValidationResult
 
 _MOST_SHOWN = 3
@@ -66,6 +67,17 @@ class CheckReport(Record):
         """Whether it passed."""
         return self.passed
 
+    def raise_for_status(self) -> None:
+        """Raise `AssertionError` for a wrong kernel, `ClientError` where nothing could be said about it."""
+        __tracebackhide__ = True
+        if self.passed:
+            return
+        statuses = (self.status, "passed" if self.backward is None else self.backward.status)
+        if "failed" in statuses:
+            raise AssertionError(str(self))
+        errors = self.report.errors + (0 if self.backward is None else self.backward.report.errors)
+        raise ClientError(str(self), code="ReferenceScriptFailed" if errors else "NotJudged")
+
     def __str__(self) -> str:
         """Return what was found, in a few lines."""
         lines = self._lines()
@@ -90,12 +102,21 @@ class CheckReport(Record):
             if self.smallest is not None:
                 lines.append(f"  smallest failing case: {self.smallest}")
             lines.append(f"  reproduce: {self.reproduce}")
+            if report.message is not None:
+                lines += _message_lines(f"then it could not be judged any more: {report.message}")
         else:
-            lines = [f"{self.op}: {self.status}, {report.cases} cases run", f"  {report.message or ''}"]
+            ended = "not judged" if self.status == "error" else self.status
+            cases = "1 case" if report.cases == 1 else f"{report.cases} cases"
+            lines = [f"{self.op}: {ended} after {cases}, {report.runner}"]
+            lines += _message_lines(report.message or "")
         lines += [f"  warning: {warning}" for warning in self.warnings]
         if self.status == "passed" and report.not_checked:
             lines.append(f"  not checked: {', '.join(report.not_checked)}")
         return lines
+
+
+def _message_lines(message: str) -> list[str]:
+    return [f"  {line}" for line in message.splitlines()]
 
 
 def _failure_lines(result: ValidationResult) -> list[str]:
@@ -169,7 +190,7 @@ class FuzzResults(Record):
         if self.failures:
             lines += _failure_lines(self.failures[0])
         if self.status in ("error", "unfinished"):
-            lines.append(f"  {self.status}: {self.report.message}")
+            lines += _message_lines(f"{self.status}: {self.report.message}")
         return "\n".join(lines + [f"  warning: {warning}" for warning in self.warnings])
 
 

@@ -127,6 +127,10 @@ class ValidationResult(Record):
     inputs: Arrays | None = _arrays(default=None)
     """Its inputs as they were kept, where one stored failure is asked for."""
 
+    def __str__(self) -> str:
+        """Return the verdict in a few lines."""
+        return self.summary
+
     @property
     def summary(self) -> str:
         """The verdict in a few lines: what is wrong, where, and how to run it again."""

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuemu._dtypes import DTYPES, dtype_name, encode, numpy_dtype
+from gpuemu._numbers import seed_number
 from gpuemu._shapes import CostTerm, Dimension, cost_of, draw_size, draw_sizes
 from gpuemu._streams import BLOCK_ELEMENTS, Stream, block_words, case_seed, escalation_seed
 from gpuemu._values import STRATEGIES, Recipe, flag_recipe, range_recipe, recipe, resolve
@@ -75,8 +76,9 @@ def generate_random_tensor(
     element_type = dtype_name(dtype)
     if seed is None:
         seed = secrets.randbits(64)
-    if strategy not in STRATEGIES:
-        raise ValueError(f"unknown strategy '{strategy}'; known strategies: {', '.join(STRATEGIES)}")
+    seed = seed_number(seed)
+    # An unknown name is refused here, with those that are known.
+    resolve(strategy, seed)
     elements = np.empty(math.prod(sizes), dtype=numpy_dtype(element_type))
     try:
         from gpuemu._native import random_tensor

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuemu import _native
-from gpuemu._campaign import Campaign, Settings, chosen_adapter, random_seed
+from gpuemu._campaign import Campaign, Settings, check_op, chosen_adapter, opened, random_seed
 from gpuemu._dtypes import FLOAT_FORMATS, dtype_name
+from gpuemu._numbers import seed_number, whole_number
 from gpuemu._project import project_reference
 from gpuemu._record import Record
 from gpuemu.custom_op import CustomOp
@@ -66,8 +67,9 @@ def get_recommended_tolerance(
 ) -> Tolerance:
     """Return a tolerance that no correct kernel of a built-in op exceeds on ordinary values.
 
-    It is taken from the rigorous bound of generated cases, rounding of the result included; the bound itself, which
-    `gpuemu.check` uses, is tighter almost everywhere. An op that is not built in has the default of its dtype.
+    It is taken from the rigorous bound of generated cases, rounding of the result included; the bound itself,
+    which `gpuemu.check` uses, is tighter almost everywhere. An op that is not built in has the default of its
+    dtype.
     """
     name = dtype_name(dtype)
     if name not in FLOAT_FORMATS:
@@ -84,6 +86,9 @@ def get_recommended_tolerance(
     largest = 0.0
     for index in range(cases):
         _, inputs, kwargs = ready.case(case_seed(seed, index))
+        if any(0 in shape for _, (_, _, shape, _, _) in inputs):
+            # Nothing is computed from nothing, and some sizes cannot be told from empty inputs.
+            continue
         for _, _, values, delta in ready.expected(inputs, kwargs):
             known = np.isfinite(values) & np.isfinite(delta)
             magnitudes = np.abs(values[known])
@@ -106,9 +111,11 @@ def calibrate_tolerance(
 ) -> Calibration:
     """Measure a trusted control: a framework's op, or a second implementation.
 
-    The errors of an op are no measure of what it may do wrong: a control that is the op under test would bless its
-    bug. That is refused unless `itself=True` asks for it by name, which runs the module that the project names.
+    The errors of an op are no measure of what it may do wrong: a control that is the op under test would
+    bless its bug. That is refused unless `itself=True` asks for it by name, which runs the module that the
+    project names.
     """
+    check_op(op)
     name = dtype_name(dtype)
     op_name = op if isinstance(op, str) else op.name
     project = project_reference() if client is None else client.project
@@ -116,22 +123,23 @@ def calibrate_tolerance(
     if control is None:
         if not itself or configured is None:
             raise ValueError(
-                f"calibrating '{op_name}' on itself would bless its bugs; give control=…, a trusted implementation "
-                "of the same op, or itself=True if the project has a module for it and you mean it"
+                f"calibrating '{op_name}' on itself would bless its bugs; give control=…, a trusted "
+                "implementation of the same op, or itself=True if the project has a module for it and you "
+                "mean it"
             )
         control = configured[1]
     elif configured is not None and not itself and _same(control, configured[0]):
         raise ValueError(
-            f"the control is the op '{op_name}' itself ({configured[0]}), which would bless its bugs; give a trusted "
-            "implementation, or itself=True if you mean it"
+            f"the control is the op '{op_name}' itself ({configured[0]}), which would bless its bugs; give a "
+            "trusted implementation, or itself=True if you mean it"
         )
     assert control is not None
-    options = Settings(dtypes=[name]).options(project, None)
-    ready = _native.ReadyOp.open(op, options) if isinstance(op, str) else op.open(options)
+    ready = opened(op, Settings(dtypes=[name]).options(project, None))
     campaign = Campaign(ready, control, chosen_adapter(framework))
-    base = random_seed() if seed is None else seed
+    base = random_seed() if seed is None else seed_number(seed)
+    cases = whole_number(iterations, "iterations", 1)
     with campaign.adapter.session(), np.errstate(all="ignore"):
-        measured = json.loads(campaign.native.calibrate(name, base, iterations))
+        measured = json.loads(campaign.native.calibrate(name, base, cases))
     atol, rtol = measured["envelope"]
     return Calibration(
         atol, rtol, Tolerance(*measured["tightest"]), len(measured["errors"]), base, measured["errors"]
@@ -142,9 +150,16 @@ def _configured_function(
     client: Client | None, op: str, project: dict[str, Any], imported: bool
 ) -> tuple[str, Callable[..., Any] | None] | None:
     """Return the function that a project names for an op: `module:name`, and the function if it is wanted."""
-    if client is None or project.get("config") is None:
+    if project.get("config") is None:
         return None
-    source = next((known.source for known in client.list_ops() if known.name == op), "")
+    if client is None:
+        from gpuemu.client import Client
+
+        with Client(project=project["root"]) as own:
+            ops = own.list_ops()
+    else:
+        ops = client.list_ops()
+    source = next((known.source for known in ops if known.name == op), "")
     if not source.startswith("module "):
         return None
     module, _, name = source.removeprefix("module ").partition(":")

@@ -7,8 +7,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuemu import _native
-from gpuemu._campaign import Settings, Tolerance
+from gpuemu._campaign import Settings, Tolerance, check_op, opened
+from gpuemu._numbers import json_value
 from gpuemu._project import project_reference
 from gpuemu.custom_op import CustomOp
 from gpuemu.errors import ValidationError
@@ -31,20 +31,26 @@ def validate(
 ) -> ValidationResult:
     """Judge an output by the inputs it was computed from: arrays of NumPy, PyTorch, JAX or TensorFlow.
 
-    `inputs` are by name, or in the order of the op; `output` is an array, or several by name or as a tuple. One
-    output says less than `gpuemu.check`, which runs the function itself: what needs a second run is not checked.
+    `inputs` are by name, or in the order of the op; `output` is an array, or several by name or as a tuple;
+    `kwargs` are the op's parameters, and inputs that were given by name.
+    One output says less than `gpuemu.check`, which runs the function itself: what needs a second run is not
+    checked.
     """
+    check_op(op)
     if tolerance is None and isinstance(op, CustomOp):
         tolerance = op.tolerance
     settings = Settings(precision=precision, tolerance=tolerance, invariants=invariants)
     options = settings.options(project_reference(project), None)
-    ready = _native.ReadyOp.open(op, options) if isinstance(op, str) else op.open(options)
+    ready = opened(op, options)
     described = json.loads(ready.describe())
-    given = _named(inputs, [tensor["name"] for tensor in described["inputs"]], "input")
+    names = [tensor["name"] for tensor in described["inputs"]]
+    given = _named(inputs, names, "input")
+    arguments = dict(kwargs or {})
+    given.update((name, arguments.pop(name)) for name in names if name in arguments)
     outputs = output if isinstance(output, Mapping | tuple) else (output,)
     returned = _named(outputs, [tensor["name"] for tensor in described["outputs"]], "output")
-    parameters = json.dumps(dict(kwargs or {}))
-    text = ready.validate(_handed(given), _handed(returned), parameters)
+    parameters = json.dumps(arguments, default=json_value)
+    text = ready.validate(_handed(given, "input"), _handed(returned, "output"), parameters)
     result = ValidationResult.from_json(json.loads(text))
     if raises and not result.passed:
         raise ValidationError(result.summary, result)
@@ -63,11 +69,15 @@ def _named(values: Mapping[str, Any] | Sequence[Any], names: Sequence[str], what
     return dict(zip(names, values, strict=False))
 
 
-def _handed(arrays: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def _handed(arrays: Mapping[str, Any], what: str) -> list[tuple[str, Any]]:
     handed = []
     for name, value in arrays.items():
         if value is None:
             continue
-        data = adapter_for(value).to_tensor_data(value, name)
+        try:
+            data = adapter_for(value).to_tensor_data(value, name)
+        except TypeError as error:
+            words = str(error).removeprefix(f"output {name!r} ")
+            raise TypeError(f"{what} {name!r}: {words}") from error
         handed.append((name, (data.memory, data.dtype, list(data.shape), list(data.strides), data.offset)))
     return handed

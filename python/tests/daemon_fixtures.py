@@ -45,6 +45,14 @@ def own_home(tmp_path: Path, daemon_home: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.fixture
+def unused_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder that does not exist, in which no daemon is to be started."""
+    home = tmp_path / "unused"
+    set_home(monkeypatch, home)
+    return home
+
+
+@pytest.fixture
 def project(tmp_path: Path) -> Path:
     """Return an empty folder for a project."""
     folder = tmp_path / "project"

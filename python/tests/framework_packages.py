@@ -11,7 +11,10 @@ import pytest
 
 
 def require(name: str) -> Any:
-    """Import a package. Where it is missing, skip the tests; fail them if GPUEMU_REQUIRE_FRAMEWORKS is 1."""
+    """Import a package. Where it is missing, skip the tests; fail them in CI or if asked to.
+
+    `GPUEMU_REQUIRE_FRAMEWORKS=1` asks.
+    """
     if name == "tensorflow":
         # Both bring an LLVM. Loaded after TensorFlow, Triton's ends the process; before it, both work.
         with contextlib.suppress(ImportError):
@@ -19,6 +22,6 @@ def require(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        if os.environ.get("GPUEMU_REQUIRE_FRAMEWORKS") == "1":
+        if os.environ.get("GPUEMU_REQUIRE_FRAMEWORKS") == "1" or os.environ.get("CI") == "true":
             raise
         pytest.skip(f"{name} cannot be imported: {error}", allow_module_level=True)

@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from framework_packages import require
 from tensor_layouts import LAYOUTS, numbers, same_bits, sample
 
 from gpuemu._dtypes import DTYPES
 from gpuemu.frameworks import NotAnArrayError, TensorData, adapter
 
-pytest.importorskip("ml_dtypes")
+require("ml_dtypes")
 ADAPTER = adapter("numpy")
 
 

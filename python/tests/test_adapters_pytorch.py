@@ -21,6 +21,9 @@ torch = require("torch")
 require("ml_dtypes")
 ADAPTER = adapter("pytorch")
 
+DEVICES = ["meta", "cuda"] if torch.cuda.is_available() else ["meta"]
+"""The devices other than the CPU that there are."""
+
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -185,10 +188,8 @@ def test_a_device_that_is_missing_is_refused() -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("device", ["meta", "cuda"])
+@pytest.mark.parametrize("device", DEVICES)
 def test_strides_and_offsets_survive_the_way_to_a_device(device: str, layout: str) -> None:
-    if device == "cuda" and not torch.cuda.is_available():
-        pytest.skip("no CUDA device")
     other, given = adapter("torch", device), sample("bfloat16", layout)
     tensor = other.from_tensor_data(given.data)
     assert tensor.device.type == device

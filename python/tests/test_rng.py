@@ -217,3 +217,34 @@ def test_importing_the_package_loads_neither_numpy_nor_ml_dtypes():
         subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY / "python", check=False).returncode
         == 0
     )
+
+
+@pytest.mark.parametrize("strategy", rng.STRATEGIES)
+@pytest.mark.parametrize("dtype", rng.DTYPES)
+def test_the_native_tensor_and_its_mirror_are_the_same_bytes(dtype, strategy):
+    # One block, the middle of the next one, and nothing at all.
+    for seed, count in ((0, rng.BLOCK_ELEMENTS), (2**64 - 1, rng.BLOCK_ELEMENTS + 37), (5, 0)):
+        native = rng.generate_random_tensor(count, dtype, seed, "weights", strategy)
+        mirrored = rng.mirrored_tensor(count, dtype, seed, "weights", strategy)
+        assert native.dtype == mirrored.dtype and native.tobytes() == mirrored.tobytes()
+
+
+def test_without_a_seed_every_tensor_is_another():
+    tensors = {rng.generate_random_tensor(64, seed=None, strategy="default").tobytes() for _ in range(4)}
+    assert len(tensors) == 4
+
+
+def test_a_seed_is_a_number_of_64_bits():
+    largest = rng.generate_random_tensor(5, seed=np.uint64(2**64 - 1))
+    assert np.array_equal(largest, rng.generate_random_tensor(5, seed=2**64 - 1))
+    for seed in (-1, 2**64):
+        with pytest.raises(ValueError, match=f"the seed {seed} is not a whole number of 64 bits"):
+            rng.generate_random_tensor(3, seed=seed)
+    with pytest.raises(TypeError, match="the seed 1.5 is not a whole number of 64 bits"):
+        rng.generate_random_tensor(3, seed=1.5)
+
+
+def test_the_published_single_dtype_strategies_make_default_values_too():
+    names = ("default", "single_dtype_float16")
+    first, second = (rng.generate_random_tensor(9, "float16", 3, strategy=name) for name in names)
+    assert np.array_equal(first, second)

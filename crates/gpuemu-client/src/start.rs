@@ -102,7 +102,10 @@ fn spawn(command: &mut impl FnMut() -> io::Result<Command>) -> Result<Child, Sta
     let mut command = command().map_err(StartError::Spawn)?;
     command.current_dir("/").process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    command.spawn().map_err(StartError::Spawn)
+    command.spawn().map_err(|error| {
+        let program = command.get_program().display();
+        StartError::Spawn(io::Error::new(error.kind(), format!("{program}: {error}")))
+    })
 }
 
 /// Leaves a daemon to itself and returns its process. When it ends before this process does, it is waited

@@ -71,7 +71,7 @@ class Validation:
         """Run `gpuemu.check` and keep its report; a failure is raised at the end of the block."""
         self._check_in_use()
         report = _gpuemu("gpuemu").check(op, function, raises=False, **options)
-        return self._record(op, report)
+        return self._record(report)
 
     def run(self, op: Any, function: Callable[..., Any], *inputs: Any, **parameters: Any) -> Any:
         """Call a function with arrays of your own, validate what it returns, and return that unchanged.
@@ -83,17 +83,17 @@ class Validation:
         before = [_snapshot(value) for value in inputs]
         named = {name: _snapshot(value) for name, value in parameters.items()}
         output = function(*inputs, **parameters)
-        self._record(op, _gpuemu("gpuemu").validate(op, before, output, kwargs=named, raises=False))
+        self._record(_gpuemu("gpuemu").validate(op, before, output, kwargs=named, raises=False))
         return output
 
     def _check_in_use(self) -> None:
         if self._block is None:
             raise RuntimeError("a failure found here would be raised by nobody: use `with … as validation:`")
 
-    def _record(self, op: Any, result: Any) -> Any:
+    def _record(self, result: Any) -> Any:
         self.results.append(result)
         if not result.passed:
-            self._failures.append(f"{getattr(op, 'name', op)}: {result}")
+            self._failures.append(str(result))
         return result
 
 

@@ -172,9 +172,14 @@ impl Campaign {
     fn minimise(&mut self, py: Python<'_>, seed: u64, runs: usize, seconds: f64) -> PyResult<Option<String>> {
         let descriptor = self.fitted.subject.describe(&self.fitted.sampler, seed);
         let budget = Budget { runs, time: Duration::from_secs_f64(seconds.clamp(0.0, 1e9)) };
-        let found = py.detach(|| {
-            minimise(&self.fitted.subject, &descriptor, &mut self.runner, MinimiseStrategy::Combined, budget)
-        });
+        // A dtype that nobody asked for says nothing about the callable.
+        let dtypes = self.fitted.sampler.dtypes.clone();
+        let subject = self
+            .fitted
+            .subject
+            .clone()
+            .reshaped(|schema| schema.dtypes.retain(|dtype| dtypes.is_empty() || dtypes.contains(dtype)));
+        let found = py.detach(|| minimise(&subject, &descriptor, &mut self.runner, MinimiseStrategy::Combined, budget));
         self.broken()?;
         let Some(found) = found else { return Ok(None) };
         let result = self.op.get().result(&found.verdict, &found.case);
@@ -343,7 +348,7 @@ impl Campaign {
             verdict.findings = vec![finding];
             let result = self.op.get().result(&verdict, case);
             outlet.keep(serde_json::to_string(&result).unwrap_or_default())?;
-            tally.add(&verdict, &result);
+            tally.fail(&verdict, &result);
         }
         Ok(())
     }

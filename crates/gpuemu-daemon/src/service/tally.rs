@@ -67,6 +67,21 @@ impl Tally {
         }
     }
 
+    /// Adds the verdict on a case that was counted as passed and has failed since, in its place.
+    pub fn fail(&mut self, verdict: &Verdict, result: &ValidationResult) {
+        let report = &mut self.report;
+        report.cases = report.cases.saturating_sub(1);
+        report.passed = report.passed.saturating_sub(1);
+        for counts in report.dtypes.iter_mut().filter(|counts| counts.dtype == result.dtype) {
+            counts.cases = counts.cases.saturating_sub(1);
+            counts.judged = counts.judged.saturating_sub(1);
+        }
+        if let Some(place) = report.case_results.iter().position(|summary| summary.case == result.case) {
+            report.case_results.remove(place);
+        }
+        self.add(verdict, result);
+    }
+
     /// Ends it: the op cannot be judged.
     pub fn stop(&mut self, message: String) {
         self.report.status = OpStatus::Error;

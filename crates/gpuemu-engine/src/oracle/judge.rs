@@ -102,7 +102,7 @@ fn blame_layout(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict
     }
     let mut plain = case.clone();
     plain.inputs = case.inputs.iter().map(|tensor| tensor.as_ref().map(Tensor::to_contiguous)).collect();
-    if judge_once(subject, &plain, subject.expect(&plain), runner, false).outcome == Outcome::Passed
+    if judge_once(subject, &plain, subject.expect(&plain), runner, true).outcome == Outcome::Passed
         && let Some(finding) = verdict.findings.first_mut()
     {
         finding.bug_class = BugClass::Stride;

@@ -74,7 +74,13 @@ pub(super) fn judge_refilled(
         let mut finding = structure::describe(&prepared, spec, &rule, &bytes, expectation, &comparison);
         let words = format!("after new data was put where the inputs of the call before lay: {}", finding.explanation);
         finding.explanation = words;
-        if last.get(index).is_some_and(|last| *last == bytes) {
+        let same = last.get(index).is_some_and(|last| *last == bytes);
+        let elsewhere = same.then(|| outputs(subject, &other, runner, Placement::Fresh)).flatten();
+        if elsewhere.is_some_and(|elsewhere| elsewhere.get(index) == Some(&bytes)) {
+            // No cache: the same output for other data wherever it lies.
+            finding.bug_class = BugClass::Constant;
+            finding.explanation.push_str("; it is the same, bit for bit, for other inputs of that shape");
+        } else if same {
             finding.check = Check::StaleResult;
             finding.bug_class = BugClass::CachedByAddress;
             finding.explanation = format!(
