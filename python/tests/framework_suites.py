@@ -56,5 +56,7 @@ def assert_not_flagged(
     assert judged >= len(VALUES) * cases * 0.9, f"only {judged} cases of {op} in {dtype} were judged"
     if op in LONG:
         long = {**options, "sizes": LONG[op], "budget": 100_000}
-        report = gpuemu.check(op, function, cases=max(cases, 4), repeats=2, values="regular", **shared, **long)
+        report = gpuemu.check(
+            op, function, cases=max(cases, 4), repeats=2, values="regular", **shared, **long
+        )
         assert report.report.passed > 0

@@ -602,7 +602,9 @@ def test_without_a_daemon_the_verdict_comes_with_a_warning(
     monkeypatch.setenv("GPUEMU_DAEMON", str(unused_home / "none"))
     passed = gpuemu.check("relu", relu, cases=5, seed=1)
     (warning,) = passed.warnings
-    assert warning.startswith("results are not stored: the daemon cannot be started: No such file")
+    assert warning.startswith(
+        f"results are not stored: the daemon cannot be started: {unused_home}/none: No such file"
+    )
     assert "; set GPUEMU_DAEMON" in warning
     assert f"  warning: {warning}" in str(passed)
     with pytest.raises(AssertionError, match="results are not stored: "):

@@ -60,7 +60,7 @@ def test_the_daemon_that_is_named_is_no_program(unused_home: Path, monkeypatch: 
         client.ping()
     assert caught.value.code == "NotStarted"
     assert str(caught.value) == (
-        "the daemon cannot be started: No such file or directory (os error 2)\n"
+        f"the daemon cannot be started: {unused_home}/none: No such file or directory (os error 2)\n"
         "hint: set GPUEMU_DAEMON to the program gpuemu-daemon, or install gpuemu again"
     )
 

@@ -80,7 +80,9 @@ def test_accumulation_in_bfloat16_is_caught():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("op", ["softmax", "layernorm", "rmsnorm", "matmul", "gelu", "attention", "cross_entropy"])
+@pytest.mark.parametrize(
+    "op", ["softmax", "layernorm", "rmsnorm", "matmul", "gelu", "attention", "cross_entropy"]
+)
 def test_its_own_gradients_are_not_flagged(op, dtype):
     function, declared, options = OPS[op]
     sizes = {"sizes": {"B": [1, 2], "H": [1, 2], "G": [1, 2]}} if op == "attention" else {}
@@ -119,7 +121,12 @@ class SoftmaxWithoutItsSum(torch.autograd.Function):
 def test_a_wrong_backward_is_caught_although_the_forward_is_right():
     with pytest.raises(AssertionError, match=r"softmax\.backward: .* cases failed") as caught:
         gpuemu.check(
-            "softmax", SoftmaxWithoutItsSum.apply, framework="pytorch", cases=10, store=False, check_backward=True
+            "softmax",
+            SoftmaxWithoutItsSum.apply,
+            framework="pytorch",
+            cases=10,
+            store=False,
+            check_backward=True,
         )
     assert "'grad_input'" in str(caught.value)
     assert "check_backward=True" in str(caught.value)
@@ -218,5 +225,8 @@ def test_a_block_of_validations_uses_pytorch_and_fails_at_its_end():
         assert validation.check("softmax", lambda x: torch.softmax(x, -1), cases=10, store=False).passed
         x = torch.randn(4, 33)
         assert validation.run("softmax", lambda x: torch.softmax(x, -1), x).shape == (4, 33)
-    with pytest.raises(gpuemu.ValidationError, match="1 of 1 validations failed"), validate_pytorch() as validation:
+    with (
+        pytest.raises(gpuemu.ValidationError, match="1 of 1 validations failed"),
+        validate_pytorch() as validation,
+    ):
         validation.run("softmax", lambda x: torch.softmax(x, 0), torch.randn(4, 33))

@@ -18,7 +18,9 @@ def wide(tensor):
 def layer_norm(input, weight=None, bias=None, eps=1e-5):
     x = wide(input)
     mean = tf.reduce_mean(x, -1, keepdims=True)
-    y = (x - mean) * tf.math.rsqrt(tf.reduce_mean(tf.math.squared_difference(x, mean), -1, keepdims=True) + eps)
+    y = (x - mean) * tf.math.rsqrt(
+        tf.reduce_mean(tf.math.squared_difference(x, mean), -1, keepdims=True) + eps
+    )
     y = y if weight is None else y * wide(weight)
     return tf.cast(y if bias is None else y + wide(bias), input.dtype)
 
@@ -91,7 +93,13 @@ def test_accumulation_in_bfloat16_is_caught():
 
         return product
 
-    options = {"framework": "tensorflow", "dtypes": ["bfloat16"], "budget": 50_000, "store": False, "repeats": 2}
+    options = {
+        "framework": "tensorflow",
+        "dtypes": ["bfloat16"],
+        "budget": 50_000,
+        "store": False,
+        "repeats": 2,
+    }
     options |= {"sizes": {"K": [2048], "M": [3], "N": [3]}, "values": "regular"}
     options |= {"precision": precision("bfloat16")}
     report = gpuemu.check("matmul", matmul(tf.bfloat16), cases=4, raises=False, **options)

@@ -133,8 +133,8 @@ def test_a_result_cached_by_the_identity_of_the_array() -> None:
 
 def test_a_result_cached_by_shape() -> None:
     report = try_it(cached_by(lambda input: input.shape))
-    found = kinds(report)
-    assert found["stale_result", "cached_by_address"] > 10 and found["value", "constant"] > 10
+    # Whatever the data and wherever it lies.
+    assert kinds(report)["value", "constant"] > 20
 
 
 def reused() -> Kernel:

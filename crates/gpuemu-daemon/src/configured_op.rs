@@ -94,7 +94,7 @@ impl ConfiguredOp {
             extra,
             timeout: op.timeout,
         };
-        if ready.program.as_ref().is_some_and(|program| !program.sees_layouts()) {
+        if ready.program.as_ref().is_some_and(|program| !program.is_callable()) {
             // Scripts get contiguous data: a layout in the report would be one that nobody saw.
             ready.sampler.layouts = vec![Layout::Contiguous];
         }
@@ -187,9 +187,9 @@ impl ConfiguredOp {
         let program = program.clone();
         let (started, accepted) = program.start(&self.name)?;
         let withheld = self.fit(accepted.as_ref());
-        let layouts = program.sees_layouts();
+        let callable = program.is_callable();
         let runner =
-            PythonRunner::new(program.describe(), started, layouts, self.extra.clone(), withheld, self.timeout);
+            PythonRunner::new(program.describe(), started, callable, self.extra.clone(), withheld, self.timeout);
         Ok(StartedOp { op: self, runner })
     }
 

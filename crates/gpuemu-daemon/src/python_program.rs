@@ -45,8 +45,8 @@ impl PythonProgram {
         }
     }
 
-    /// Whether it sees the strides of its inputs.
-    pub fn sees_layouts(&self) -> bool {
+    /// Whether it is a function that is given real arrays.
+    pub fn is_callable(&self) -> bool {
         matches!(self.entry, Entry::Callable(_))
     }
 

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use gpuemu_engine::runner::{Invocation, Runner, RunnerDescription, RunnerError, RunnerKind};
+use gpuemu_common::Tensor;
+use gpuemu_engine::oracle::memory::{FIRST_POISON, input_overwritten};
+use gpuemu_engine::runner::{Invocation, Placement, Runner, RunnerDescription, RunnerError, RunnerKind};
 use gpuemu_engine::schema::{Parameters, Scalar};
+use gpuemu_engine::verdict::{BugClass, Check, Finding};
 use serde_json::{Map, Value};
 
-use crate::executor::{Arguments, ExecutorError, NamedTensors, Program, is_ending};
+use crate::executor::{Arguments, ExecutorError, NamedTensors, Program, Seen, Watch, is_ending};
 use crate::python_program::match_outputs;
 
 /// A kernel in Python.
@@ -20,12 +23,12 @@ pub struct PythonRunner {
 }
 
 impl PythonRunner {
-    /// A runner over a program. `extra` goes to every call beside the op's parameters; parameters in
+    /// A runner over a program. What is a callable sees the strides of its inputs, and its memory is watched. `extra` goes to every call beside the op's parameters; parameters in
     /// `withheld` are never passed, because the callable does not take them.
     pub fn new(
         name: String,
         program: Box<dyn Program>,
-        layouts: bool,
+        callable: bool,
         extra: Map<String, Value>,
         withheld: Vec<String>,
         timeout: Duration,
@@ -33,10 +36,10 @@ impl PythonRunner {
         let description = RunnerDescription {
             name,
             kind: RunnerKind::Script,
-            layouts,
+            layouts: callable,
             writes_into_buffers: false,
-            inputs_watched: false,
-            refills: false,
+            inputs_watched: callable,
+            refills: callable,
         };
         Self { description, program, extra, withheld, timeout, broken: None }
     }
@@ -70,7 +73,7 @@ impl Runner for PythonRunner {
         }
         let parameters = self.arguments(invocation.parameters);
         let arguments = Arguments { inputs: &inputs, parameters: &parameters, timeout: self.timeout };
-        let outputs = self.program.call(&arguments).map_err(|error| {
+        let (outputs, seen) = self.program.call_watched(&arguments, &watch_of(invocation)).map_err(|error| {
             if could_not_start(&error) || is_ending() {
                 self.broken = Some(error.clone());
             }
@@ -78,10 +81,66 @@ impl Runner for PythonRunner {
         })?;
         let names: Vec<String> = invocation.output_names().map(ToString::to_string).collect();
         let matched = match_outputs(&names, invocation.schema.outputs.len(), &outputs).map_err(RunnerError::Raised)?;
+        let findings = seen.into_iter().filter_map(|seen| finding(seen, &inputs, &names, &outputs, &matched));
+        invocation.findings.extend(findings);
         for (place, tensor) in matched.into_iter().enumerate() {
             invocation.replace_output(place, tensor);
         }
         Ok(())
+    }
+}
+
+/// How the memory of a call is watched.
+fn watch_of(invocation: &Invocation<'_>) -> Watch {
+    let poison = invocation.outputs.iter().find_map(|output| output.data().first()).copied().unwrap_or(FIRST_POISON);
+    Watch {
+        poison,
+        output_bytes: invocation.outputs.iter().map(|output| output.data().len()).collect(),
+        refill: invocation.placement == Placement::Refilled,
+    }
+}
+
+/// What was seen, as the engine reports it; nothing where the op is declared to work in place. `matched` are the
+/// tensors among `outputs` that the op calls `names`.
+fn finding(
+    seen: Seen,
+    inputs: &NamedTensors,
+    names: &[String],
+    outputs: &NamedTensors,
+    matched: &[&Tensor],
+) -> Option<Finding> {
+    let name_in_op = |returned: String| {
+        let tensor = outputs.iter().find(|(name, _)| *name == returned).map(|(_, tensor)| tensor);
+        let place = matched.iter().position(|other| tensor.is_some_and(|tensor| std::ptr::eq(tensor, *other)));
+        place.and_then(|place| names.get(place).cloned()).unwrap_or(returned)
+    };
+    let about_output = |check, tensor, bug_class, explanation| {
+        Some(Finding { check, tensor, mismatched: 0, elements: 0, worst: None, bug_class, explanation })
+    };
+    match seen {
+        Seen::InputModified { input, elements, first } => {
+            let total = inputs.iter().find(|(name, _)| *name == input).map_or(0, |(_, tensor)| tensor.len());
+            (!names.contains(&input)).then(|| input_overwritten(&input, total, elements, first))
+        }
+        Seen::Aliasing { output, input } => {
+            let name = name_in_op(output);
+            if name == input {
+                return None;
+            }
+            let words = format!(
+                "'{name}' lies in the memory of the input '{input}': writing to one changes the other, and an input \
+                 was returned in place of a result"
+            );
+            about_output(Check::Aliasing, name, BugClass::InputReturned, words)
+        }
+        Seen::OutputOverwritten { output } => {
+            let name = name_in_op(output);
+            let words = format!(
+                "'{name}' of an earlier call changed when the function was called again: every call returns the same \
+                 memory, so a result is lost unless it is copied in time"
+            );
+            about_output(Check::OutputOverwritten, name, BugClass::ReusedOutput, words)
+        }
     }
 }
 

@@ -106,7 +106,7 @@ fn a_tolerance_that_no_correct_kernel_can_keep_is_said_to_be_one() {
 #[test]
 fn invariants_are_demanded_whatever_the_reference_says() {
     for (invariant, expression, finds) in [
-        ("non_negative", "x", "elements are below 0"),
+        ("non_negative", "+x", "elements are below 0"),
         ("finite", "x / np.float32(0)", "elements are not finite"),
         ("normalized", "abs(x)", "rows do not sum to 1"),
     ] {

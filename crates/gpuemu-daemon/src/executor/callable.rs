@@ -5,6 +5,7 @@ use gpuemu_common::{DType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::pool::Pool;
+use super::watch::{Seen, Watch};
 use super::worker::{Answer, Key, Output, Request, View, Worker};
 use super::{Arguments, ExecutorError, NamedTensors, Program};
 
@@ -88,37 +89,61 @@ impl Callable {
         &self.accepted
     }
 
-    fn run(&self, worker: &mut Worker, arguments: &Arguments<'_>) -> Result<NamedTensors, ExecutorError> {
+    fn run(
+        &self,
+        worker: &mut Worker,
+        arguments: &Arguments<'_>,
+        watch: Option<&Watch>,
+    ) -> Result<(NamedTensors, Vec<Seen>), ExecutorError> {
         let names: Vec<&str> = arguments.inputs.iter().map(|(name, _)| name.as_str()).collect();
         let accepted = arguments.parameters.iter().filter(|(name, _)| self.accepted.takes(name));
         let request = Request::RunCallable {
             style: self.accepted.style_for(&names),
             inputs: arguments.inputs.iter().map(|(name, tensor)| view(name, tensor)).collect(),
             parameters: accepted.map(|(name, value)| (name.clone(), value.clone())).collect(),
+            watch,
         };
         let storages: Vec<&[u8]> = arguments.inputs.iter().map(|(_, tensor)| tensor.storage().as_bytes()).collect();
         worker.calls += 1;
         match worker.ask(&request, &storages, arguments.timeout)? {
-            (Answer::Returned { outputs }, blobs) => {
-                tensors(outputs, &blobs).map_err(|message| worker.bad_output(message))
-            }
+            (Answer::Returned { outputs, seen }, blobs) => match tensors(outputs, &blobs) {
+                Ok(outputs) => Ok((outputs, seen)),
+                Err(message) => Err(worker.bad_output(message)),
+            },
             (other, _) => Err(worker.unexpected(&other)),
         }
     }
-}
 
-impl Program for Callable {
-    fn call(&mut self, arguments: &Arguments<'_>) -> Result<NamedTensors, ExecutorError> {
+    /// Makes a call in a worker that is kept if it can be asked again.
+    fn make_call(
+        &mut self,
+        arguments: &Arguments<'_>,
+        watch: Option<&Watch>,
+    ) -> Result<(NamedTensors, Vec<Seen>), ExecutorError> {
         let mut worker = match self.worker.take() {
             Some(worker) => worker,
             None => Worker::start(&self.key)?,
         };
         self.accepted.clone_from(&worker.accepted);
-        let result = self.run(&mut worker, arguments);
+        let result = self.run(&mut worker, arguments, watch);
         if worker.is_healthy() {
             self.worker = Some(worker);
         }
         result
+    }
+}
+
+impl Program for Callable {
+    fn call(&mut self, arguments: &Arguments<'_>) -> Result<NamedTensors, ExecutorError> {
+        self.make_call(arguments, None).map(|(outputs, _)| outputs)
+    }
+
+    fn call_watched(
+        &mut self,
+        arguments: &Arguments<'_>,
+        watch: &Watch,
+    ) -> Result<(NamedTensors, Vec<Seen>), ExecutorError> {
+        self.make_call(arguments, Some(watch))
     }
 }
 
@@ -134,6 +159,7 @@ fn view<'a>(name: &'a str, tensor: &'a Tensor) -> View<'a> {
     View {
         name,
         dtype: tensor.dtype().name(),
+        element_bytes: tensor.dtype().size(),
         shape: tensor.shape(),
         strides: tensor.strides(),
         offset: tensor.offset(),

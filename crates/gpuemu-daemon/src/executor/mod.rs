@@ -15,6 +15,7 @@ mod pool;
 mod process;
 mod tail;
 mod warm;
+mod watch;
 mod worker;
 
 use std::time::Duration;
@@ -29,6 +30,7 @@ pub use interpreter::Interpreter;
 pub use pool::Pool;
 pub use process::{end_all, is_ending};
 pub use warm::WarmScript;
+pub use watch::{Seen, Watch};
 
 /// Named tensors.
 pub type NamedTensors = Vec<(String, Tensor)>;
@@ -48,4 +50,13 @@ pub struct Arguments<'a> {
 pub trait Program: Send {
     /// Calls it.
     fn call(&mut self, arguments: &Arguments<'_>) -> Result<NamedTensors, ExecutorError>;
+
+    /// Calls it, and says what it did to memory. A process that is given documents has no memory to watch.
+    fn call_watched(
+        &mut self,
+        arguments: &Arguments<'_>,
+        _watch: &Watch,
+    ) -> Result<(NamedTensors, Vec<Seen>), ExecutorError> {
+        self.call(arguments).map(|outputs| (outputs, Vec::new()))
+    }
 }

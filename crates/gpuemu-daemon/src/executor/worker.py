@@ -4,6 +4,8 @@ Arguments: the project's root, the memory limit in bytes (0 for none), and the m
 
 A request and an answer are frames: a magic, the length of a JSON header, the header, and the blobs whose
 lengths it lists. They travel on what were standard input and output.
+
+The daemon starts this file and `watched_memory.py` as one program, which ends by calling `main`.
 """
 # ruff: noqa: E402
 
@@ -28,7 +30,10 @@ import sysconfig
 import time
 import traceback
 import types
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from watched_memory import WatchedMemory
 
 MAGIC = b"gpe1"
 # Whoever changed the attributes of these modules changed them for themselves alone.
@@ -127,6 +132,7 @@ class LoadedFiles:
         installed |= {os.path.realpath(folder) for folder in installed if folder}
         self.installed = tuple(os.path.join(folder, "") for folder in installed if folder)
         self.signatures: dict[str, tuple[int, int] | None] = {}
+        self.modules: list[str] = []
 
     @staticmethod
     def signature(path: str) -> tuple[int, int] | None:
@@ -148,6 +154,11 @@ class LoadedFiles:
 
     def add_modules(self, since: int) -> None:
         """Note the files of modules that were imported after a time."""
+        modules = list(sys.modules)
+        if modules == self.modules:
+            # As after almost every call. To look at all of them takes longer than a small call does.
+            return
+        self.modules = modules
         for module in list(sys.modules.values()):
             try:
                 path = vars(module).get("__file__")
@@ -266,6 +277,8 @@ class Arrays:
         self.numpy = self.load("numpy", "NumPy is needed to hand over arrays")
         package = {"pytorch": "torch", "jax": "jax", "tensorflow": "tensorflow"}.get(framework)
         self.make = self.from_numpy
+        # JAX and TensorFlow copy, or take over what nobody may change.
+        self.share_storages = package in (None, "torch")
         self.jax_numpy: Any = None
         self.dtypes: dict[str, Any] = {}
         if package:
@@ -342,23 +355,52 @@ class Arrays:
         """Return a tensor; TensorFlow has no strides."""
         return self.framework.constant(self.from_numpy(view, storage))
 
-    def to_bytes(self, name: str, value: Any) -> tuple[dict[str, Any], bytes]:
-        """Return the dtype, the shape and the row-major bytes of a result."""
+    def is_exact(self, value: Any) -> bool:
+        """Whether a value is an array by its type alone, and computes nothing when it is looked at."""
+        numpy, kind = self.numpy, type(value)
+        if kind is numpy.ndarray:
+            return True
+        if isinstance(value, numpy.generic):
+            # What NumPy returns where no dimension is left. A class of the user's own has another type there.
+            return numpy.dtype(kind).type is kind
+        torch = sys.modules.get("torch")
+        if torch is not None and kind in (torch.Tensor, torch.nn.Parameter):
+            return True
+        package = kind.__module__.partition(".")[0]
+        if package in ("jax", "jaxlib"):
+            return isinstance(value, getattr(sys.modules.get("jax"), "Array", ()))
+        if package == "tensorflow" and (tensorflow := sys.modules.get("tensorflow")):
+            return isinstance(value, (tensorflow.Tensor, tensorflow.Variable))
+        return False
+
+    def refuse(self, name: str, value: Any) -> NoReturn:
+        """Refuse something that was returned in place of an array."""
+        kind = type(value)
+        module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+        text = f"output '{name}' is of type {module}{kind.__qualname__}"
+        if isinstance(value, self.numpy.ndarray):
+            text += ", a subclass of numpy.ndarray; return numpy.array(...) of it"
+        else:
+            text += ", which is no array"
+        if isinstance(value, list):
+            text += "; return an array, or a tuple or dict of arrays"
+        raise TypeError(text)
+
+    def to_numpy(self, name: str, value: Any) -> tuple[str, Any]:
+        """Return the dtype of a result and an array of its elements, in the result's memory if possible."""
         torch = sys.modules.get("torch")
         if torch is not None and isinstance(value, torch.Tensor):
-            tensor = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
+            tensor = value.detach().cpu().resolve_conj().resolve_neg()
             dtype = str(tensor.dtype).removeprefix("torch.")
             if dtype == "bfloat16" or dtype.startswith("float8"):
                 tensor = tensor.view(torch.int16 if dtype == "bfloat16" else torch.uint8)
-            array = tensor.numpy()
-        else:
-            array = self.numpy.asarray(value)
-            if array.dtype.byteorder == ">":
-                array = array.astype(array.dtype.newbyteorder("<"))
-            dtype = array.dtype.name
-            if array.dtype.hasobject or array.dtype.kind in "USmM":
-                raise TypeError(f"output '{name}' is of type {type(value).__name__}, not an array of numbers")
-        return {"name": name, "dtype": dtype, "shape": list(array.shape)}, array.tobytes()
+            return dtype, tensor.numpy()
+        array = self.numpy.asarray(value)
+        if array.dtype.byteorder == ">":
+            array = array.astype(array.dtype.newbyteorder("<"))
+        if array.dtype.hasobject or array.dtype.kind in "USmM":
+            raise TypeError(f"output '{name}' is of type {type(value).__name__}, not an array of numbers")
+        return array.dtype.name, array
 
 
 class Callable:
@@ -370,6 +412,7 @@ class Callable:
         module_name, _, name = target.partition(":")
         module = self.module(module_name)
         self.function = self.find(module, [name] if name else [op, "run"])
+        self.memory = WatchedMemory(self.arrays.numpy, self.arrays.share_storages)
 
     @staticmethod
     def module(name: str) -> Any:
@@ -434,11 +477,16 @@ class Callable:
         return answer
 
     def run(self, request: dict[str, Any], blobs: Blobs) -> Answer:
-        """Call the function."""
-        self.arrays.prepare(request["inputs"])
+        """Call the function. A call that is watched must return exact arrays, and what it did is reported."""
+        views, watch = request["inputs"], request["watch"]
+        self.arrays.prepare(views)
         make = self.arrays.make
-        inputs = {view["name"]: make(view, blob) for view, blob in zip(request["inputs"], blobs, strict=True)}
+        if watch:
+            blobs = self.memory.place(blobs, watch["refill"])
+        inputs = {view["name"]: make(view, blob) for view, blob in zip(views, blobs, strict=True)}
         keywords = request["parameters"]
+        if watch:
+            self.memory.poison(watch["poison"], watch["output_bytes"])
         try:
             if request["style"] == "keywords":
                 result = self.function(**inputs, **keywords)
@@ -450,17 +498,27 @@ class Callable:
             return {"is": "raised", "text": traceback_text(error)}, []
         if result is None:
             return {"is": "no_array", "text": "it returned None, not an array or arrays"}, []
-        if isinstance(result, dict):
-            named = [(str(name), value) for name, value in result.items()]
-        elif isinstance(result, (tuple, list)):
-            named = [(str(index), value) for index, value in enumerate(result)]
-        else:
-            named = [("output", result)]
+        outputs, described = [], []
         try:
-            outputs = [self.arrays.to_bytes(name, value) for name, value in named]
+            for name, value in self.named(result, exact=bool(watch)):
+                if watch and not self.arrays.is_exact(value):
+                    self.arrays.refuse(name, value)
+                dtype, array = self.arrays.to_numpy(name, value)
+                outputs.append((name, array, array.tobytes()))
+                described.append({"name": name, "dtype": dtype, "shape": list(array.shape)})
         except Exception as error:
             return {"is": "no_array", "text": clean(f"its result cannot be read: {error}")}, []
-        return {"is": "returned", "outputs": [output for output, _ in outputs]}, [blob for _, blob in outputs]
+        seen = self.memory.seen(views, blobs, outputs) if watch else []
+        return {"is": "returned", "outputs": described, "seen": seen}, [data for _, _, data in outputs]
+
+    @staticmethod
+    def named(result: Any, exact: bool) -> list[tuple[str, Any]]:
+        """Return the outputs with their names, or their places where they have none."""
+        if isinstance(result, dict):
+            return [(str(name), value) for name, value in result.items()]
+        if isinstance(result, tuple) or (isinstance(result, list) and not exact):
+            return [(str(index), value) for index, value in enumerate(result)]
+        return [("output", result)]
 
 
 class Worker:
@@ -486,6 +544,9 @@ class Worker:
         elif request["do"] == "load_callable":
             answer = self.load_callable(request)
         elif request["do"] == "stale":
+            if self.callable:
+                # Whoever asks is about to make calls that have nothing to do with the ones before.
+                self.callable.memory.forget()
             answer = {"is": "stale", "changed": self.files.changed()}, []
         elif request["do"] == "mark":
             os.write(2, request["mark"].encode("ascii"))
@@ -550,6 +611,3 @@ def main() -> None:
                 os.write(2, header["text"].encode("utf-8"))
             os._exit(header.get("status", 1 if header["is"] == "raised" else 0))
         channel.send(header, blobs)
-
-
-main()

@@ -17,9 +17,11 @@ use super::callable::{Accepted, CallStyle};
 use super::frame::{self, FrameError};
 use super::process::{Deadline, GRACE, Group, describe, has_exited};
 use super::tail::Tail;
+use super::watch::{Seen, Watch};
 use super::{ExecutorError, Interpreter};
 
-const WORKER: &str = include_str!("worker.py");
+/// The program of a worker: what it imports from the project must not be mistaken for a part of it, so it is one text.
+const WORKER: &str = concat!(include_str!("worker.py"), "\n\n", include_str!("watched_memory.py"), "\n\nmain()\n");
 
 /// How long a worker may take to start and to import what it is to run.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(120);
@@ -72,6 +74,7 @@ pub(super) enum Request<'a> {
         style: CallStyle,
         inputs: Vec<View<'a>>,
         parameters: Map<String, Value>,
+        watch: Option<&'a Watch>,
     },
     Stale,
     Mark {
@@ -84,6 +87,7 @@ pub(super) enum Request<'a> {
 pub(super) struct View<'a> {
     pub name: &'a str,
     pub dtype: &'static str,
+    pub element_bytes: usize,
     pub shape: &'a [usize],
     pub strides: &'a [isize],
     pub offset: usize,
@@ -100,6 +104,7 @@ pub(super) enum Answer {
     /// Its blobs are the outputs.
     Returned {
         outputs: Vec<Output>,
+        seen: Vec<Seen>,
     },
     Stale {
         changed: Option<String>,

@@ -429,7 +429,8 @@ fn not_made(check: Check, verdict: &Verdict, op: &ConfiguredOp) -> Option<String
         Check::NotWritten => unseen("unwritten outputs"),
         Check::Nondeterministic => unseen("determinism").map(|_| "there was one run".to_string()),
         Check::Aliasing => unseen("modified inputs"),
-        Check::OutputOverwritten | Check::StaleResult | Check::LaterCalls if !verdict.runner.refills => {
+        Check::LaterCalls => Some("cases are repeated in a client's process only".to_string()),
+        Check::OutputOverwritten | Check::StaleResult if !verdict.runner.refills => {
             Some("the runner does not keep its addresses".to_string())
         }
         Check::Invariant if op.subject.invariants.is_empty() => Some("none are configured".to_string()),

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
 mod callables;
+mod memory;
 mod misbehaviour;
 mod pool;
 mod project;

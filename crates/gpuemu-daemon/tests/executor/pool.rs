@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use gpuemu_common::DType;
 use gpuemu_common::config::Framework;
-use gpuemu_daemon::executor::{Arguments, Callable, Pool, Program};
+use gpuemu_daemon::executor::{Arguments, Callable, Pool, Program, Watch};
 use serde_json::Map;
 
 use crate::project::{MATMUL, PATIENCE, Project, all_gone, is_running, named, small, values};
@@ -65,14 +65,21 @@ fn rates_are_printed() {
     let inputs = [small("a", DType::F32, &[16, 16]), small("b", DType::F32, &[16, 16])];
     let parameters = Map::new();
     let arguments = Arguments { inputs: &inputs, parameters: &parameters, timeout: PATIENCE };
-    let rate = |program: &mut dyn Program, calls: u32| {
-        (0..3).for_each(|_| drop(program.call(&arguments).unwrap()));
+    let watch = Watch { poison: 0xff, output_bytes: vec![16 * 16 * 4], refill: false };
+    let rate_of = |calls: u32, call: &mut dyn FnMut()| {
+        (0..3).for_each(|_| call());
         let start = Instant::now();
-        (0..calls).for_each(|_| drop(program.call(&arguments).unwrap()));
+        (0..calls).for_each(|_| call());
         f64::from(calls) / start.elapsed().as_secs_f64()
     };
+    let rate = |program: &mut dyn Program, calls| rate_of(calls, &mut || drop(program.call(&arguments).unwrap()));
     let cold = rate(&mut project.cold(MATMUL), 5);
     let warm = rate(&mut project.warm(&pool, MATMUL), 5000);
-    let callable = rate(&mut project.callable(&pool, "ops").unwrap(), 5000);
-    eprintln!("16x16 matmul, calls per second: script cold {cold:.1}, script warm {warm:.0}, callable {callable:.0}");
+    let mut ops = project.callable(&pool, "ops").unwrap();
+    let callable = rate(&mut ops, 5000);
+    let watched = rate_of(5000, &mut || assert!(ops.call_watched(&arguments, &watch).unwrap().1.is_empty()));
+    eprintln!(
+        "16x16 matmul, calls per second: script cold {cold:.1}, script warm {warm:.0}, callable {callable:.0}, \
+         watched {watched:.0}"
+    );
 }

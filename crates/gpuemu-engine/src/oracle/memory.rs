@@ -43,24 +43,27 @@ fn check_inputs(prepared: &Prepared<'_>, invocation: &Invocation<'_>, findings: 
             let changed = pairs.enumerate().filter(|(_, (now, before))| now != before).map(|(at, _)| at / size);
             let mut elements: Vec<usize> = changed.collect();
             elements.dedup();
-            findings.push(Finding {
-                check: Check::InputModified,
-                tensor: spec.name.clone(),
-                mismatched: elements.len(),
-                elements: tensor.len(),
-                worst: None,
-                bug_class: BugClass::InputOverwritten,
-                explanation: format!(
-                    "the kernel wrote over its input '{}' ({} elements, the first at storage element {})",
-                    spec.name,
-                    elements.len(),
-                    elements.first().copied().unwrap_or(0)
-                ),
-            });
+            let first = elements.first().copied().unwrap_or(0);
+            findings.push(input_overwritten(&spec.name, tensor.len(), elements.len(), first));
         }
         if let Some(damage) = buffer.guard_damage() {
             findings.push(out_of_bounds(&spec.name, tensor.len(), tensor.dtype().size(), damage));
         }
+    }
+}
+
+/// The finding on an input of so many elements of whose storage some changed, the first at a place.
+pub fn input_overwritten(input: &str, elements: usize, changed: usize, first: usize) -> Finding {
+    Finding {
+        check: Check::InputModified,
+        tensor: input.to_string(),
+        mismatched: changed,
+        elements,
+        worst: None,
+        bug_class: BugClass::InputOverwritten,
+        explanation: format!(
+            "the kernel wrote over its input '{input}' ({changed} elements, the first at storage element {first})"
+        ),
     }
 }
 

@@ -105,6 +105,11 @@ pub(super) fn explain(subject: &Subject, case: &Case, runner: &mut dyn Runner, v
     let prepared = Prepared::new(subject, case, runner.description());
     let tensor = verdict.finding().map(|finding| finding.tensor.clone()).unwrap_or_default();
     let Some(place) = prepared.outputs().position(|spec| spec.name == tensor) else { return };
+    // A failure with other data, at the same addresses or transformed, is not explained by this output.
+    let direct = subject.expect(case).ok().is_some_and(|expected| wrong(&prepared, &expected, &first).is_some());
+    if !direct {
+        return;
+    }
     let Some(output) = first.get(place).filter(|output| !output.is_empty()) else { return };
     let pairs = subject.schema().inputs.iter().zip(&case.inputs);
     let returned = pairs.filter_map(|(spec, tensor)| Some((spec, tensor.as_ref()?)));

@@ -1,0 +1,43 @@
+//! What is looked for while a callable runs, and what was seen.
+
+use serde::{Deserialize, Serialize};
+
+/// How the memory of a call is watched. A callable that is watched must return arrays, and nothing that merely
+/// becomes one when it is looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Watch {
+    /// What freed memory holds when the callable starts.
+    pub poison: u8,
+    /// Bytes of each output that is expected.
+    pub output_bytes: Vec<usize>,
+    /// Whether the inputs replace those of the last call that was watched, at the same addresses. Otherwise they lie
+    /// where those of the last such calls did not.
+    pub refill: bool,
+}
+
+/// Something that a callable did to memory. Outputs have the names that the callable gave them, or their places.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(tag = "check", rename_all = "snake_case")]
+pub enum Seen {
+    /// It wrote over an input.
+    InputModified {
+        /// The input.
+        input: String,
+        /// Elements of its storage that changed.
+        elements: usize,
+        /// The first of them.
+        first: usize,
+    },
+    /// An output lies in the memory of an input.
+    Aliasing {
+        /// The output.
+        output: String,
+        /// The input.
+        input: String,
+    },
+    /// An output of the call before changed.
+    OutputOverwritten {
+        /// That output.
+        output: String,
+    },
+}

@@ -1,0 +1,127 @@
+"""What a function does to memory: to its inputs, and to what it returned before.
+
+The worker runs this file and its own as one program, so nothing is imported from there.
+"""
+
+import sys
+from typing import Any
+
+# Calls whose storages are kept, so that those of the next ones lie elsewhere.
+KEPT_CALLS = 3
+# Beyond that only the storages of the last call are kept.
+MOST_KEPT_BYTES = 1 << 26
+# Longer blocks go back to the system when they are freed, and come back as zeros.
+MOST_POISONED_BYTES = 1 << 25
+# Outputs of one call that are looked at again after the next.
+MOST_WATCHED_BYTES = 1 << 24
+
+
+class WatchedMemory:
+    """The memory of one function, from call to call."""
+
+    def __init__(self, numpy: Any, shared: bool) -> None:
+        """Watch memory of NumPy. `shared` says whether arrays lie in the storages that they are made of."""
+        self.numpy, self.shared = numpy, shared
+        self.forget()
+
+    def forget(self) -> None:
+        """Start anew, as if there had been no call."""
+        self.kept: list[list[bytearray]] = []
+        self.spare: list[list[bytearray]] = []
+        self.pristine: list[Any] = []
+        self.returned: list[tuple[str, Any, bytes]] = []
+
+    def place(self, blobs: list[Any], refill: bool) -> list[Any]:
+        """Return the storages of a call: where no recent call had any, or those of the last with new data."""
+        if not self.shared:
+            # Frameworks that copy may still look at storages that they were given before.
+            return blobs
+        lengths = [len(blob) for blob in blobs]
+        source = self.kept if refill and self.kept else self.spare
+        if source and [len(storage) for storage in source[-1]] == lengths:
+            storages = source.pop()
+            for storage, blob in zip(storages, blobs, strict=True):
+                memoryview(storage)[:] = blob
+            self.pristine = blobs
+        else:
+            # Copies, because to copy and to compare takes less time than two hashes.
+            storages, self.pristine = blobs, [bytes(blob) for blob in blobs]
+        self.kept.append(storages)
+        while len(self.kept) > KEPT_CALLS or (len(self.kept) > 1 and self.kept_bytes() > MOST_KEPT_BYTES):
+            # Not freed, because new pages take longer to get than these to fill.
+            self.spare = [self.kept.pop(0)]
+        return storages
+
+    def kept_bytes(self) -> int:
+        """Return how much memory is kept from being used again."""
+        return sum(len(storage) for call in self.kept for storage in call)
+
+    def poison(self, byte: int, lengths: list[int]) -> None:
+        """Leave poison in memory that the next allocations of these lengths are likely to get.
+
+        A function that returns memory without writing it would otherwise find there what an earlier call
+        left: often the right result.
+        """
+        if not self.shared:
+            return
+        torch = sys.modules.get("torch")
+        blocks = []
+        for length in lengths:
+            if length >= MOST_POISONED_BYTES:
+                continue
+            block = self.numpy.empty(length, "uint8")
+            block.fill(byte)
+            blocks.append(block)
+            if torch is not None:
+                # It aligns its memory otherwise, and so gets other blocks.
+                blocks.append(torch.empty(length, dtype=torch.uint8).fill_(byte))
+
+    def seen(
+        self, views: list[dict[str, Any]], storages: list[Any], outputs: list[tuple[str, Any, bytes]]
+    ) -> list[dict[str, Any]]:
+        """Return what the last call did. Its outputs are names, arrays, and the bytes of their elements."""
+        if not self.shared:
+            return []
+        found = self.modified(views, storages)
+        found += [
+            {"check": "output_overwritten", "output": name}
+            for name, array, before in self.returned
+            if array.tobytes() != before
+        ]
+        self.returned = []
+        left = MOST_WATCHED_BYTES
+        for name, array, data in outputs:
+            inputs = [] if array.flags.owndata else self.holders(array, views, storages)
+            found += [{"check": "aliasing", "output": name, "input": input_name} for input_name in inputs]
+            left -= len(data)
+            # What lies in an input changes when that is refilled.
+            if left >= 0 and not inputs:
+                self.returned.append((name, array, data))
+        return found
+
+    def modified(self, views: list[dict[str, Any]], storages: list[Any]) -> list[dict[str, Any]]:
+        """Return the inputs whose storages changed, with the elements that did."""
+        found = []
+        for view, storage, before in zip(views, storages, self.pristine, strict=True):
+            if storage == before:
+                continue
+            changed = self.bytes_of(storage) != self.bytes_of(before)
+            changed = changed.reshape(-1, view["element_bytes"]).any(axis=1)
+            elements, first = int(changed.sum()), int(changed.argmax())
+            entry = {"check": "input_modified", "input": view["name"], "elements": elements, "first": first}
+            found.append(entry)
+        self.pristine = []
+        return found
+
+    def holders(self, array: Any, views: list[dict[str, Any]], storages: list[Any]) -> list[str]:
+        """Return the inputs in whose memory an array lies."""
+        share = self.numpy.may_share_memory
+        return [
+            view["name"]
+            for view, storage in zip(views, storages, strict=True)
+            if storage and array.size and share(array, self.bytes_of(storage))
+        ]
+
+    def bytes_of(self, storage: Any) -> Any:
+        """Return an array over a storage."""
+        return self.numpy.frombuffer(storage, "uint8")
