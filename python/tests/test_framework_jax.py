@@ -78,8 +78,8 @@ def test_its_own_ops_are_not_flagged(op, dtype):
         "seed": 7,
         **options,
     }
-    # Where scores reach 1e15, XLA's fused attention is NaN on a CPU although the same code is right without jit:
-    # gpuemu reports it.
+    # Where scores reach 1e15, XLA's fused attention is NaN on a CPU although the same code is right without
+    # jit: gpuemu reports it.
     chosen = ("regular", "tiny") if op == "attention" else VALUES
     for values in chosen:
         report = gpuemu.check(op, function, cases=4, values=values, sizes=sizes, budget=4000, **shared)

@@ -74,6 +74,10 @@ pub(super) fn judge_refilled(
         let mut finding = structure::describe(&prepared, spec, &rule, &bytes, expectation, &comparison);
         let words = format!("after new data was put where the inputs of the call before lay: {}", finding.explanation);
         finding.explanation = words;
+        if let Some(input) = returned_input(subject, &other, &bytes) {
+            finding.bug_class = BugClass::InputReturned;
+            finding.explanation = format!("{}; it is the input '{input}', bit for bit", finding.explanation);
+        }
         let same = last.get(index).is_some_and(|last| *last == bytes);
         let elsewhere = same.then(|| outputs(subject, &other, runner, Placement::Fresh)).flatten();
         if elsewhere.is_some_and(|elsewhere| elsewhere.get(index) == Some(&bytes)) {
@@ -94,6 +98,14 @@ pub(super) fn judge_refilled(
     verdict.findings.append(&mut findings);
 }
 
+/// The input whose elements an output has, bit for bit.
+fn returned_input<'a>(subject: &'a Subject, case: &Case, output: &[u8]) -> Option<&'a str> {
+    let pairs = subject.schema().inputs.iter().zip(&case.inputs);
+    let mut tensors = pairs.filter_map(|(spec, tensor)| Some((spec, tensor.as_ref()?)));
+    let (spec, _) = tensors.find(|(_, tensor)| !output.is_empty() && tensor.to_contiguous_bytes() == output)?;
+    Some(&spec.name)
+}
+
 /// What a wrong output is, where it can be told by calling once more or by looking at the inputs.
 pub(super) fn explain(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: &mut Verdict) {
     let told = matches!(verdict.reason(), Some(Check::Value | Check::UnexpectedNan | Check::UnexpectedInfinity));
@@ -111,11 +123,8 @@ pub(super) fn explain(subject: &Subject, case: &Case, runner: &mut dyn Runner, v
         return;
     }
     let Some(output) = first.get(place).filter(|output| !output.is_empty()) else { return };
-    let pairs = subject.schema().inputs.iter().zip(&case.inputs);
-    let returned = pairs.filter_map(|(spec, tensor)| Some((spec, tensor.as_ref()?)));
-    let mut returned = returned.filter(|(_, tensor)| tensor.to_contiguous_bytes() == *output);
-    let explained = if let Some((spec, _)) = returned.next() {
-        Some((BugClass::InputReturned, format!("it is the input '{}', bit for bit", spec.name)))
+    let explained = if let Some(input) = returned_input(subject, case, output) {
+        Some((BugClass::InputReturned, format!("it is the input '{input}', bit for bit")))
     } else {
         let again = outputs(subject, &other, runner, Placement::Fresh);
         let same = again.as_ref().and_then(|again| again.get(place)).is_some_and(|again| again == output);
