@@ -151,6 +151,7 @@ class Check:
         client: Client | None,
         store: bool | None,
     ) -> None:
+        """Put them together; nothing is run, and no daemon is started, before `perform`."""
         usual = current_defaults()
         self.op, self.function, self.settings, self.adapter = op, function, settings, adapter
         self.out, self.allow = out, allow
