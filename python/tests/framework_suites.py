@@ -12,7 +12,7 @@ DTYPES = ("float32", "bfloat16", "float16")
 VALUES = ("regular", "boundary", "large", "tiny", "mixed", "shifted", "sparse", "clustered", "integers")
 """Every strategy but the one with NaN and infinity in the inputs.
 
-What frameworks do with those is not one thing: PyTorch's gelu of infinity is NaN for more than a few elements,
+Frameworks differ there: PyTorch's gelu of infinity is NaN for more than a few elements,
 and its attention and TensorFlow's softmax return 0 for some rows that are NaN by IEEE rules. gpuemu reports
 that.
 """
