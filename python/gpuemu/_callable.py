@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gpuemu._signature import accepted
 from gpuemu.frameworks.base import BaseAdapter, NotAnArrayError, TensorData
 
 View = tuple[str, npt.NDArray[np.uint8], str, tuple[int, ...], tuple[int, ...], int]
@@ -23,6 +24,7 @@ Remark = tuple[str, str, str]
 _MOST_FRAMES = 4
 _MOST_POISONED_BYTES = 1 << 26
 _MOST_WATCHED_BYTES = 1 << 24
+_WATCHED_OUTPUTS = 3
 
 
 class Bridge:
@@ -45,6 +47,7 @@ class Bridge:
         are `in_place` are inputs as well, which the function may overwrite.
         """
         self.function = function
+        self.names = frozenset(accepted(function)["names"])
         self.adapter = adapter
         self.out = out
         self.watches_aliasing = adapter.shares_memory and "aliasing" not in allowed
@@ -78,11 +81,16 @@ class Bridge:
             elif style == "dictionary":
                 result = self.function(arrays, **keywords)
             else:
-                result = self.function(*arrays.values(), **keywords)
-        except Exception as error:
+                placed = [name for name in arrays if name not in self.names]
+                if list(arrays)[: len(placed)] != placed:
+                    # Those with names are not the last ones: only their places say which is which.
+                    placed = list(arrays)
+                others = {name: value for name, value in arrays.items() if name not in placed}
+                result = self.function(*(arrays[name] for name in placed), **others, **keywords)
+        except (Exception, SystemExit, GeneratorExit) as error:
             return f"{self.title} raised {_words_of(error)}"
         if self.out is not None:
-            return [], []
+            return self._written(result, outs)
         if result is None and self.in_place and set(self.in_place) == set(self.outputs):
             result = {name: arrays[name] for name in self.outputs}
         try:
@@ -99,6 +107,23 @@ class Bridge:
         if self.watches_outputs and not remarks and not aliasing:
             self._remember(labelled, outputs)
         return outputs, remarks
+
+    def _written(self, result: Any, outs: list[View]) -> str | tuple[list[Output], list[Remark]]:
+        """Accept what a function that was given its outputs returned: nothing, or those outputs."""
+        if result is None:
+            return [], []
+        try:
+            values = [self.adapter.to_numpy(value, self._label(name)) for name, value in _named(result)]
+        except NotAnArrayError as error:
+            return str(error)
+        ranges = [_range_of(view[1]) for view in outs]
+        for array in values:
+            low, high = _range_of(array)
+            if array.size and not any(start <= low and high <= end for start, end in ranges):
+                return (
+                    f"{self.title} took `{self.out}=` and returned another array; return that one, or nothing"
+                )
+        return [], []
 
     def _is_in_place(self, output: str, input_name: str) -> bool:
         return output == input_name and output in self.in_place
@@ -129,12 +154,13 @@ class Bridge:
         total = sum(array.nbytes for _, array in named)
         if total > _MOST_WATCHED_BYTES:
             return
-        self.returned = [
+        # Several calls back: memory may be used in turns.
+        self.returned = self.returned[-_WATCHED_OUTPUTS:] + [
             (name, array, data.copy()) for (name, array), (_, data, _, _) in zip(named, outputs, strict=True)
         ]
 
     def _overwritten(self) -> list[Remark]:
-        """Look at what the call before returned: it must still be what it was."""
+        """Look at what the calls before returned: it must still be what it was."""
         remarks: list[Remark] = []
         for name, array, data in self.returned:
             if not np.array_equal(_bytes_of(array), data):
@@ -143,8 +169,9 @@ class Bridge:
                     "returns the same memory, so a result is lost unless it is copied in time"
                 )
                 remarks.append(("output_overwritten", name, text))
-        self.returned = []
-        return remarks
+        if remarks:
+            self.returned = []
+        return remarks[:1]
 
 
 def _named(result: Any) -> list[tuple[str, Any]]:
@@ -200,7 +227,7 @@ def _poison_freed_memory(poison: int, length: int) -> None:
         np.empty(length, np.uint8).fill(poison)
 
 
-def _words_of(error: Exception) -> str:
+def _words_of(error: BaseException) -> str:
     """Describe an exception: its type and message, and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if frame.filename != __file__][-_MOST_FRAMES:]

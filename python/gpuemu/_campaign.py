@@ -12,7 +12,7 @@ import numpy as np
 
 from gpuemu import _native
 from gpuemu._callable import Bridge
-from gpuemu._dtypes import dtype_name
+from gpuemu._dtypes import DTYPES, dtype_name
 from gpuemu._numbers import json_value, seed_number, whole_number
 from gpuemu._signature import accepted, function_name
 from gpuemu._values import resolve
@@ -33,8 +33,6 @@ DISCIPLINES = ("aliasing", "output_overwritten")
 
 INVARIANTS = ("shape_preserved", "non_negative", "finite", "symmetric", "normalized")
 """What can be asked of every output, beside being right."""
-
-_FLOATS = ("float8_e4m3fn", "float8_e5m2", "float16", "bfloat16", "float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,7 @@ def _tolerances(tolerance: Tolerance | None) -> dict[str, Any]:
         return {}
     if isinstance(tolerance, Mapping) and not {"atol", "rtol"} & set(tolerance):
         return {dtype_name(dtype): _pair(pair) for dtype, pair in tolerance.items()}
-    return dict.fromkeys(_FLOATS, _pair(tolerance))
+    return dict.fromkeys(DTYPES, _pair(tolerance))
 
 
 def _pair(tolerance: Any) -> dict[str, float]:

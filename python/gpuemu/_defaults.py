@@ -21,6 +21,8 @@ class Defaults:
     store: bool = True
     reproduce: str | None = None
     """The line that runs a case again, `{seed}` standing for its seed."""
+    project: str | None = None
+    """The folder whose project the results belong to."""
     owner: str | None = None
     """Who runs the check, such as a test's name."""
 

@@ -36,14 +36,20 @@ def check_gradients(
             "check_backward needs a framework that differentiates: give framework='pytorch', 'jax' or "
             "'tensorflow'; a backward pass written in NumPy is an op of its own, see gpuemu.op"
         )
-    ready = run.ready().backward()
+    takes = accepted(run.function)
+    forward = json.loads(run.ready().describe())
+    optional = [tensor["name"] for tensor in forward["inputs"] if tensor["optional"]]
+    named = [name for name in optional if takes["any"] or name in takes["names"]]
+    ready = run.ready().backward(named)
     described = json.loads(ready.describe())
     if isinstance(run.op, CustomOp) and run.op.gradient is not None:
         ready = _with_own_gradient(run.op, run.op.gradient, described, run.options())
     function = _Backward(run.function, run.adapter, described)
+    missing = [f"the gradient of '{name}' is not checked" for name in optional if name not in named]
     found = run.perform(
         plan, minimize, progress, name=described["name"], ready=ready, function=function, allow=DISCIPLINES
     )
+    found = dataclasses.replace(found, warnings=[*found.warnings, *missing])
     return dataclasses.replace(report, backward=found)
 
 
@@ -103,7 +109,8 @@ def _signature(
         # An optional input that the function does not take must not be drawn for its gradient either.
         taken = takes["any"] or tensor["name"] in takes["names"] or not takes["names"]
         if not tensor["optional"] or taken:
-            default = None if tensor["optional"] else inspect.Parameter.empty
+            demanded = not tensor["optional"] or tensor["name"] in takes["required"]
+            default = inspect.Parameter.empty if demanded else None
             made.append(inspect.Parameter(tensor["name"], kind, default=default))
     for name in parameters:
         if takes["any"] or name in takes["names"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from gpuemu.client import Client
 
 _MOST_REPLAYED = 20
+_MOST_LOOKED_AT = 2000
 _UNTIL_TIME_IS_UP = 1 << 40
 
 
@@ -101,13 +103,13 @@ def check(
     run = Check(op, fn, settings, chosen_adapter(framework), out, allow, project, client, store)
     if check_backward and current_defaults().reproduce is None:
         run.reproduce = run.reproduce.removesuffix(")") + ", check_backward=True)"
-    report = run.perform(_plan(cases, seed, replay, seconds, fail_fast, repeats), minimize, progress)
+    plan = _plan(cases, seed, replay, seconds, fail_fast, repeats)
+    report = run.perform(plan, minimize, progress)
     if check_backward:
         from gpuemu._gradients import check_gradients
 
-        report = check_gradients(
-            run, report, _plan(cases, seed, replay, seconds, fail_fast, 0), minimize, progress
-        )
+        again = dataclasses.replace(plan, replayed=[] if plan.cases else plan.replayed)
+        report = check_gradients(run, report, again, minimize, progress)
     if raises:
         report.raise_for_status()
     return report
@@ -123,6 +125,8 @@ def _plan(
 ) -> Plan:
     usual = current_defaults()
     seeds = seed_numbers(replay if replay is not None else usual.replay)
+    if replay is not None and not seeds:
+        raise ValueError("replay is an empty list: no case would be run")
     chosen = seed if seed is not None else usual.seed
     count = cases if cases is not None else usual.cases
     if seeds:
@@ -157,6 +161,7 @@ class Check:
         self.out, self.allow = out, allow
         self.name = op if isinstance(op, str) else op.name
         self.usual = usual
+        project = usual.project if project is None else project
         self.project = project_reference(project)
         self.client = client
         if client is None and (usual.store if store is None else store):
@@ -224,6 +229,12 @@ class Check:
         if report.failures:
             first = report.failures[0]
             line = self.reproduce.replace("{seed}", str(first.seed))
+            if first.failures[0].bug_class == "first_calls_only":
+                # Alone, the case passes: what leads to it is the whole run.
+                whole = {"replay=": f"seed={plan.seed}, cases={plan.cases}"}
+                whole["--gpuemu-replay="] = f"--gpuemu-seed={plan.seed} --gpuemu-cases={plan.cases}"
+                option = "--gpuemu-replay=" if "--gpuemu-replay=" in self.reproduce else "replay="
+                line = self.reproduce.replace(option + "{seed}", whole[option])
             if minimize and first.failures[0].bug_class != "first_calls_only" and report.errors == 0:
                 smallest = smallest_case(campaign.minimise(first.seed))
                 if smallest is None:
@@ -238,7 +249,7 @@ class Check:
     def _failed_before(self, name: str, runner: str, warnings: list[str]) -> list[int]:
         assert self.client is not None
         try:
-            failures = self.client.list_failures(name, limit=200)
+            failures = self.client.list_failures(name, limit=_MOST_LOOKED_AT)
         except ClientError as error:
             warnings.append(f"failures of earlier runs were not tried again: {error.message}")
             return []

@@ -84,6 +84,13 @@ def gpuemu_check() -> Checks:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    """Set the defaults of `gpuemu.check` for the fixtures of one test."""
+    with defaults(_defaults_of(item)):
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Set the defaults of `gpuemu.check` for one test."""
     with defaults(_defaults_of(item)):
@@ -115,6 +122,7 @@ def _defaults_of(item: pytest.Item) -> Defaults:
         replay_failures=store and chosen.get("replay_failures", True),
         store=store,
         reproduce=f"pytest {shlex.quote(_node(item))} --gpuemu-replay={{seed}}",
+        project=str(item.config.rootpath),
         owner=item.nodeid,
     )
 

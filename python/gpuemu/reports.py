@@ -179,6 +179,10 @@ class FuzzResults(Record):
     report: OpReport
     warnings: list[str] = field(default_factory=list)
 
+    def __bool__(self) -> bool:
+        """Whether every case passed and something was judged at all."""
+        return self.all_passed
+
     @property
     def all_passed(self) -> bool:
         """Whether every case passed and something was judged at all."""

@@ -127,6 +127,10 @@ class ValidationResult(Record):
     inputs: Arrays | None = _arrays(default=None)
     """Its inputs as they were kept, where one stored failure is asked for."""
 
+    def __bool__(self) -> bool:
+        """Whether it passed."""
+        return self.passed
+
     def __str__(self) -> str:
         """Return the verdict in a few lines."""
         return self.summary

@@ -230,3 +230,14 @@ def test_a_block_of_validations_uses_pytorch_and_fails_at_its_end():
         validate_pytorch() as validation,
     ):
         validation.run("softmax", lambda x: torch.softmax(x, 0), torch.randn(4, 33))
+
+
+def test_the_gradients_of_optional_inputs_are_checked_too():
+    def detached(input, weight=None, bias=None, eps=1e-5):
+        return layer_norm(input, None if weight is None else weight.detach() * 1.0, bias, eps)
+
+    options = {"framework": "pytorch", "cases": 8, "values": "regular", "store": False, "seed": 4}
+    assert gpuemu.check("layernorm", layer_norm, check_backward=True, **options)
+    report = gpuemu.check("layernorm", detached, check_backward=True, raises=False, **options)
+    assert report.status == "passed"
+    assert "'grad_weight'" in str(report.backward)

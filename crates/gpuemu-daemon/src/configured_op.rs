@@ -216,7 +216,20 @@ impl ConfiguredOp {
                 withheld.push(spec.name.clone());
             }
             let optional = self.subject.schema().inputs.iter().filter(|spec| spec.optional && !takes(&spec.name));
-            let absent: Vec<String> = optional.filter(|_| by_keyword).map(|spec| spec.name.clone()).collect();
+            let mut absent: Vec<String> = optional.filter(|_| by_keyword).map(|spec| spec.name.clone()).collect();
+            if !by_keyword && !accepted.any_positional && accepted.required != ["inputs"] {
+                // By place: an optional input that has one is always there, since nothing can stand in for it.
+                let parameters = self.subject.schema().parameters.iter().filter(|spec| takes(&spec.name)).count();
+                let room = accepted.names.len() - parameters.min(accepted.names.len());
+                let demanded = self.subject.schema().inputs.iter().filter(|spec| !spec.optional).count();
+                for (place, spec) in self.subject.schema().inputs.iter().enumerate().filter(|(_, spec)| spec.optional) {
+                    if place < room {
+                        self.sampler.always.push(spec.name.clone());
+                    } else if demanded <= room {
+                        absent.push(spec.name.clone());
+                    }
+                }
+            }
             for name in withheld.iter().chain(&absent) {
                 self.warnings.push(format!("'{name}' is not exercised: the function does not take it"));
             }

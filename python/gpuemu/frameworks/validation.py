@@ -64,7 +64,8 @@ class Validation:
         if block is not None:
             block.close()
         if error is None and self.raise_on_exit and self._failures:
-            count = f"{len(self._failures)} of {len(self.results)} validations failed"
+            done = max(len(self.results), len(self._failures))
+            count = f"{len(self._failures)} of {done} validations failed"
             raise _gpuemu("gpuemu.errors").ValidationError("\n".join([f"{count}:", *self._failures]))
 
     def check(self, op: Any, function: Callable[..., Any], **options: Any) -> Any:
@@ -82,7 +83,12 @@ class Validation:
         # A function that overwrites its inputs is still judged by those that it was given.
         before = [_snapshot(value) for value in inputs]
         named = {name: _snapshot(value) for name, value in parameters.items()}
-        output = function(*inputs, **parameters)
+        try:
+            output = function(*inputs, **parameters)
+        except Exception as error:
+            # It fails the block also where the caller goes on.
+            self._failures.append(f"{getattr(op, 'name', op)}: raised {type(error).__name__}: {error}")
+            raise
         self._record(_gpuemu("gpuemu").validate(op, before, output, kwargs=named, raises=False))
         return output
 

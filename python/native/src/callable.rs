@@ -48,17 +48,24 @@ pub struct CallableRunner {
     /// An exception that says nothing about the callable: an interrupt, or arrays that cannot be made.
     broken: Option<PyErr>,
     calls: u64,
+    /// Whether more came back than was judged.
+    surplus: bool,
 }
 
 impl CallableRunner {
     /// A runner.
     pub fn new(description: RunnerDescription, calling: Calling) -> Self {
-        Self { description, calling, recent: VecDeque::new(), broken: None, calls: 0 }
+        Self { description, calling, recent: VecDeque::new(), broken: None, calls: 0, surplus: false }
     }
 
     /// Takes the exception that ended it, if one did.
     pub fn take_broken(&mut self) -> Option<PyErr> {
         self.broken.take()
+    }
+
+    /// Whether outputs came back that nobody judged.
+    pub fn surplus(&self) -> bool {
+        self.surplus
     }
 
     /// Calls made so far.
@@ -101,6 +108,7 @@ impl CallableRunner {
             Returned::Failed(text) => Ok(Err(RunnerError::Raised(text))),
             Returned::Outputs(values, remarks) => {
                 invocation.findings.extend(remarks.into_iter().map(finding));
+                self.surplus |= values.len() > invocation.outputs.len();
                 if self.description.writes_into_buffers { Ok(Ok(())) } else { Ok(take(invocation, &values)) }
             }
         }

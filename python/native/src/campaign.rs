@@ -267,6 +267,9 @@ impl Campaign {
         }
         outlet.flush()?;
         let mut report = tally.conclude(self.op.get().warn_threshold);
+        if self.runner.surplus() {
+            report.not_checked.push("optional outputs".to_string());
+        }
         report.planned = if plan.seconds.is_some() { report.cases } else { total };
         report.runner.clone_from(&gpuemu_engine::Runner::description(&self.runner).name);
         report.reference.clone_from(&self.fitted.reference);

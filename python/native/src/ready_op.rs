@@ -170,10 +170,15 @@ impl ReadyOp {
     }
 
     /// The backward of the op: its gradients by finite differences of its reference. Cases stay small.
-    fn backward(&self, py: Python<'_>) -> PyResult<Self> {
+    ///
+    /// Optional inputs that are named always take part, so that their gradients are asked for.
+    fn backward(&self, py: Python<'_>, named: Vec<String>) -> PyResult<Self> {
         let forward = &self.op.subject;
-        let gradient =
-            GradientOp::of(forward.op(), forward.schema()).map_err(|error| invalid(py, &error.to_string()))?;
+        let mut narrowed = forward.schema().clone();
+        for spec in narrowed.inputs.iter_mut().filter(|spec| named.contains(&spec.name)) {
+            spec.optional = false;
+        }
+        let gradient = GradientOp::of(forward.op(), &narrowed).map_err(|error| invalid(py, &error.to_string()))?;
         let schema = gradient.schema().clone();
         let mut op = self.op.clone();
         op.subject = Subject::with_schema(Arc::new(gradient), schema).precision(forward.precision.clone());

@@ -55,7 +55,8 @@ impl Accepted {
     ///
     /// By keywords if every name can be given so; a function with `**kwargs` whose required parameters have other
     /// names than all inputs cannot be called so, and one with `*args, **kwargs` alone says nothing about names. In one dict if there is one required positional parameter and no
-    /// more can be given, and there are several inputs or the parameter is called `inputs`. In order otherwise.
+    /// more can be given, and there are several inputs and no other parameter, or it is called `inputs`. In order
+    /// otherwise.
     pub fn style_for(&self, inputs: &[&str]) -> CallStyle {
         let named = |name: &String| inputs.contains(&name.as_str());
         let unnamed = self.any_positional && self.names.is_empty();
@@ -64,7 +65,9 @@ impl Accepted {
             return CallStyle::Keywords;
         }
         match self.required.as_slice() {
-            [only] if !self.any_positional && (inputs.len() > 1 || only == "inputs") => CallStyle::Dictionary,
+            [only] if !self.any_positional && (only == "inputs" || inputs.len() > 1 && self.names.len() == 1) => {
+                CallStyle::Dictionary
+            }
             _ => CallStyle::Positional,
         }
     }

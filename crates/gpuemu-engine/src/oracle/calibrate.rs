@@ -78,7 +78,13 @@ fn largest_error(subject: &Subject, case: &Case, control: &mut dyn Runner) -> Re
     let expectations = subject.expect(case).map_err(|error| error.to_string())?;
     let outputs = run_case(subject, case, control).map_err(|error| error.to_string())?;
     let mut largest = None;
-    for (buffer, expectation) in outputs.iter().zip(&expectations) {
+    let specs = subject.schema().outputs.iter().filter(|spec| case.descriptor.has(spec));
+    for ((spec, buffer), expectation) in specs.zip(&outputs).zip(&expectations) {
+        let (dtype, shape) = (spec.dtype_in(case.descriptor.dtype), spec.shape(&case.descriptor.sizes));
+        if Some(buffer.shape()) != shape.as_deref() || buffer.dtype() != dtype {
+            let (name, found, kind) = (&spec.name, buffer.shape(), buffer.dtype());
+            return Err(format!("output '{name}' is {kind} of shape {found:?}, expected {dtype} of {shape:?}"));
+        }
         let bytes = buffer.contiguous_bytes();
         for (index, y) in expectation.values.iter().enumerate() {
             let out = buffer.dtype().decode(read_bits(&bytes, buffer.dtype().size(), index));

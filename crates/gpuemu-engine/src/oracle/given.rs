@@ -8,7 +8,7 @@ use super::judge::{Prepared, Runs, blank, check_form, judge_outputs, runner_fail
 use super::subject::Subject;
 use crate::case::Case;
 use crate::runner::{RunnerDescription, RunnerKind};
-use crate::verdict::Verdict;
+use crate::verdict::{Outcome, Verdict};
 
 /// What is known of a kernel whose outputs are given.
 pub fn submitted() -> RunnerDescription {
@@ -49,6 +49,11 @@ pub fn judge_given(subject: &Subject, case: &Case, outputs: &[Tensor]) -> Verdic
         judge_outputs(&prepared, &expectations, &runs, &mut verdict);
     }
     settle(&mut verdict);
+    if verdict.outcome == Outcome::Passed && verdict.elements.compared == 0 {
+        // Alone, a case without an element is no evidence.
+        verdict.outcome = Outcome::Undetermined;
+        verdict.undetermined = Some("there is no element to compare".to_string());
+    }
     verdict
 }
 
