@@ -93,8 +93,9 @@ def test_results_say_whether_they_passed_where_a_truth_is_asked_for() -> None:
 
 def test_a_tolerance_without_a_dtype_holds_for_integers_too() -> None:
     op = gpuemu.op("copy", "x:int32[N] -> out:int32[N]", lambda x: x)
-    assert gpuemu.check(op, lambda x: x + 1, tolerance=(5, 0), cases=10, store=False)
-    assert not gpuemu.check(op, lambda x: x + 9, tolerance=(5, 0), cases=10, store=False, raises=False)
+    options = {"tolerance": (5, 0), "cases": 10, "store": False, "values": "regular", "seed": 1}
+    assert gpuemu.check(op, lambda x: x + 1, **options)
+    assert not gpuemu.check(op, lambda x: x + 9, raises=False, **options)
 
 
 def test_a_failure_that_needs_the_calls_before_it_prints_the_whole_run() -> None:
