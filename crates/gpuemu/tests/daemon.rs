@@ -176,7 +176,8 @@ fn a_generated_case_is_fetched_run_and_submitted() {
         let inputs = NamedTensorData { 0: vec![("input".to_string(), TensorData::base64(&input))] };
         let answer = client.call(&Request::SubmitOutput(submit(&output, Some(inputs)))).unwrap();
         let Response::ValidationResult { result } = answer else { panic!("{answer:?}") };
-        assert!(result.passed && result.seed == seed, "{result:?}");
+        // Of nothing there is nothing to judge.
+        assert!(result.passed != output.is_empty() && result.seed == seed, "{result:?}");
         if !output.is_empty() {
             let changed = NamedTensorData { 0: vec![("input".to_string(), TensorData::base64(&shifted(&input)))] };
             let refused = client.call(&Request::SubmitOutput(submit(&output, Some(changed))));
