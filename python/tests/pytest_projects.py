@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
@@ -28,12 +29,15 @@ def environment(**more: str) -> dict[str, str]:
     # In CI, pytest repeats every message in its summary.
     unwanted = ("CI", "BUILD_NUMBER")
     known = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", *unwanted))}
+    xdist = ["xdist.plugin"] if find_spec("xdist") else []
     folders = [str(Path(sys.executable).parent), known.get("PATH", "")]
     return {
         **known,
         "PATH": os.pathsep.join(folders),
         "PYTHONPATH": str(PACKAGE),
-        "PYTEST_PLUGINS": "gpuemu.pytest_plugin",
+        # By name, whether or not a build has left a description of the package beside it.
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_PLUGINS": ",".join(["gpuemu.pytest_plugin", *xdist]),
         "PYTHONDONTWRITEBYTECODE": "1",
         **more,
     }
