@@ -40,7 +40,7 @@ def test_workers_share_a_daemon_that_is_started_once(own_home: Path, project: Pa
     assert len(results) == 600 and len({result.run for result in results}) == 6
     owners = {failure.runner for failure in failures}
     assert owners == {f"callable test_kernels.py::test_kernel[{number}]" for number in (1, 3, 5)}
-    again = run_pytest(project, "-n", "2", "--gpuemu-cases=1")
+    again = run_pytest(project, "-n", "2", "--gpuemu-cases=1", "--gpuemu-seed=2")
     assert "3 failed, 3 passed" in again.stdout
     with Client(project=project, auto_start=False) as client:
         assert client.status().pid == process
