@@ -91,8 +91,6 @@ class Outgoing:
 
 def tensor_data(value: Any, name: str) -> TensorData:
     """Return an array of any framework as gpuemu holds tensors."""
-    from gpuemu.frameworks.base import TensorData
-
     if isinstance(value, _NOT_ARRAYS):
         kind = "None" if value is None else f"a {type(value).__name__}"
         raise TypeError(f"{name} is {kind}; pass an array of NumPy, PyTorch, JAX or TensorFlow")
@@ -105,29 +103,23 @@ def tensor_data(value: Any, name: str) -> TensorData:
         array = array.astype(array.dtype.newbyteorder("="))
     if array.dtype.name not in DTYPES:
         raise TypeError(f"{name} has dtype {array.dtype.name}; known dtypes: {', '.join(DTYPES)}")
-    memory, strides, offset = _memory_of(array)
-    return TensorData(memory, array.dtype.name, array.shape, strides, offset)
+    return _laid_out(array)
 
 
-def _memory_of(array: npt.NDArray[Any]) -> tuple[Bytes, tuple[int, ...], int]:
-    """Return the bytes that an array lies in, its strides and its start in elements."""
-    if array.size == 0:
-        return _NO_BYTES, contiguous_strides(array.shape), 0
-    size = array.dtype.itemsize
-    reaches = [(count - 1) * stride for count, stride in zip(array.shape, array.strides, strict=True)]
-    before = -sum(reach for reach in reaches if reach < 0)
-    extent = before + sum(reach for reach in reaches if reach > 0) + size
+def _laid_out(array: npt.NDArray[Any]) -> TensorData:
+    from gpuemu.frameworks.tensor_data import TensorData, tensor_data_of
+
+    data = tensor_data_of(array)
+    extent = data.memory.nbytes
     # Gaps travel with the array, so that the daemon sees the strides that a kernel saw; large ones are not
     # worth it.
     sparse = extent > 2 * array.nbytes + 4096 or array.nbytes > max(extent, _LARGEST_EXPANSION)
-    if array.flags.c_contiguous or sparse or any(stride % size for stride in array.strides):
-        flat = np.ascontiguousarray(array).reshape(-1)
-        return flat.view(np.uint8), contiguous_strides(array.shape), 0
-    forwards = tuple(slice(None, None, -1 if stride < 0 else 1) for stride in array.strides)
-    # NumPy gives no plain view of the types of fp8; that of their bits is the same.
-    words = array.view(np.dtype(f"u{size}"))[forwards]
-    flat = np.lib.stride_tricks.as_strided(words, (extent // size,), (size,), writeable=False)
-    return flat.view(np.uint8), tuple(stride // size for stride in array.strides), before // size
+    if not sparse and not array.flags.c_contiguous:
+        return data
+    if sparse:
+        data = tensor_data_of(np.ascontiguousarray(array))
+    # NumPy leaves anything in the strides of dimensions of one element.
+    return TensorData(data.memory, data.dtype, array.shape, contiguous_strides(array.shape), data.offset)
 
 
 def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
