@@ -18,7 +18,6 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::implementations::{Family, Implementation};
-use crate::mutants::mutants;
 use crate::mutation::Mutation;
 use crate::stand_in::StandIn;
 use crate::style::Style;
@@ -60,11 +59,30 @@ pub struct Detection {
     pub headroom: [f64; 3],
     /// Correct kernels that were flagged, by the tight rule, for whoever must mend it.
     pub alarms: Vec<String>,
-    /// Wrong cases beyond 1 ulp and found by the tight rule, of each mutant.
-    pub by_mutant: Vec<(String, usize, usize)>,
+    /// What was seen of each mutant.
+    pub by_mutant: Vec<MutantCounts>,
 }
 
-const DTYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
+/// How many cases show a mutant, and in how many of them it was caught: float32, float16, bfloat16.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MutantCounts {
+    /// The mutation.
+    pub name: String,
+    /// Cases in which every sound check must see it.
+    pub observable: [usize; 3],
+    /// Of those, the ones that the tight rule flags.
+    pub caught: [usize; 3],
+}
+
+impl MutantCounts {
+    /// Whether it was seen in some dtype, and caught wherever it was to be seen.
+    pub fn is_caught(&self) -> bool {
+        self.observable.iter().any(|count| *count > 0) && self.observable == self.caught
+    }
+}
+
+/// The dtypes that are measured.
+pub const DTYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 
 impl Detection {
     /// Two tables together.
@@ -153,8 +171,8 @@ pub fn measure(family: &Family, base_seed: u64, tensors: u64, mutant_cases: u64)
         .into_par_iter()
         .map(|index| check_correct(family, case_seed(base_seed, index)))
         .reduce(Detection::default, Detection::join);
-    let list = mutants(family.op);
-    let wrong = list
+    let wrong = family
+        .mutants
         .par_iter()
         .enumerate()
         .map(|(number, mutation)| {
@@ -203,6 +221,8 @@ fn check_mutant(family: &Family, mutation: Mutation, base_seed: u64, cases: u64)
     let Some(Implementation { kernel, style }) = family.implementations.first() else { return found };
     let mut stand_in = StandIn::new(family.op, *kernel, *style, Some(mutation));
     let mut seen = [false; RULES.len()];
+    let name = format!("{mutation:?}");
+    let mut counts = MutantCounts { name, observable: [0; 3], caught: [0; 3] };
     for index in 0..cases {
         let Some((subject, case)) = build(family, style, case_seed(base_seed, index)) else { continue };
         let any_order = subject.clone().precision(sound(style));
@@ -218,6 +238,12 @@ fn check_mutant(family: &Family, mutation: Mutation, base_seed: u64, cases: u64)
             Ok(outputs) => flags(&outputs, &tight, &sound),
             Err(_) => [true; RULES.len()],
         };
+        if let Some(place) = DTYPES.iter().position(|dtype| *dtype == case.descriptor.dtype)
+            && level == Visibility::Observable
+        {
+            counts.observable[place] += 1;
+            counts.caught[place] += usize::from(flagged[TIGHT]);
+        }
         for ((rule, flagged), seen) in found.rules.iter_mut().zip(flagged).zip(&mut seen) {
             rule.beyond_ulp += usize::from(flagged && beyond);
             rule.triggered_only += usize::from(flagged && !beyond);
@@ -227,7 +253,6 @@ fn check_mutant(family: &Family, mutation: Mutation, base_seed: u64, cases: u64)
     for (rule, seen) in found.rules.iter_mut().zip(seen) {
         rule.mutants += usize::from(seen);
     }
-    let name = format!("{} {mutation:?}", family.op);
-    found.by_mutant.push((name, found.rules[TIGHT].beyond_ulp, found.beyond_ulp));
+    found.by_mutant.push(counts);
     found
 }

@@ -4,6 +4,8 @@ use gpuemu_common::DType;
 use gpuemu_engine::schema::{SummationOrder, VarianceForm};
 
 use crate::kernels::{Kernel, all};
+use crate::mutants::mutants;
+use crate::mutation::Mutation;
 use crate::style::{Division, ExpRoute, Style, TanhRoute};
 
 const TRITON: Style = Style::TRITON;
@@ -16,7 +18,7 @@ const SPLIT_4: SummationOrder = SummationOrder::Split(4);
 const TILE_32: SummationOrder = SummationOrder::Tile(32);
 
 /// Routes of exp, division and tanh, four of each.
-const ROUTES: [Style; 4] = [
+pub const ROUTES: [Style; 4] = [
     NUMPY,
     Style { exp: ExpRoute::Exp2, division: Division::Reciprocal, tanh: TanhRoute::Sigmoid, block: 256, ..TRITON },
     TRITON,
@@ -24,7 +26,7 @@ const ROUTES: [Style; 4] = [
 ];
 
 /// Orders of summation, with a route of exp and division each.
-const ORDERS: [Style; 5] =
+pub const ORDERS: [Style; 5] =
     [NUMPY, ROUTES[1].ordered(SEQUENTIAL), TRITON.ordered(TREE_128), TRITON.ordered(LANES), ROUTES[3].ordered(SPLIT_4)];
 
 const FOLDED: Style = Style { folded: true, ..TRITON.ordered(TREE_128) };
@@ -58,13 +60,22 @@ pub struct Implementation {
 pub struct Family {
     /// The op.
     pub op: &'static str,
-    /// At least four correct kernels.
+    /// Correct kernels, in at least two styles.
     pub implementations: Vec<Implementation>,
+    /// What makes the first of them wrong.
+    pub mutants: Vec<Mutation>,
+}
+
+impl Family {
+    /// A kernel in several styles, and its mutants.
+    pub fn new(kernel: Kernel, styles: &[Style], mutants: &[Mutation]) -> Self {
+        let implementations = styles.iter().map(|style| Implementation { kernel, style: *style }).collect();
+        Self { op: kernel.op, implementations, mutants: mutants.to_vec() }
+    }
 }
 
 fn family(kernel: Kernel, styles: &[Style]) -> Family {
-    let implementations = styles.iter().map(|style| Implementation { kernel, style: *style }).collect();
-    Family { op: kernel.op, implementations }
+    Family::new(kernel, styles, &mutants(kernel.op))
 }
 
 /// The order that mutants declare: tiles, as in the measured prototype.
@@ -105,6 +116,7 @@ pub fn families() -> Vec<Family> {
         &[TRITON.ordered(SEQUENTIAL), TRITON.ordered(TILE_32), TRITON.ordered(LANES), TRITON.ordered(SPLIT_4), NUMPY],
     ));
     families.push(attention());
+    families.extend(crate::catalogue::families());
     families
 }
 
@@ -118,5 +130,5 @@ fn attention() -> Family {
     for dtype in [DType::F16, DType::BF16] {
         implementations.push(Implementation { kernel: all::FLASH, style: rounded(dtype) });
     }
-    Family { op: "attention", implementations }
+    Family { op: "attention", implementations, mutants: mutants("attention") }
 }

@@ -6,6 +6,7 @@
 //! exact model of the kernel's formula.
 
 pub mod campaign;
+pub mod catalogue;
 pub mod detection;
 pub mod implementations;
 pub mod kernels;

@@ -44,12 +44,16 @@ pub enum Mutation {
     SwapOperands,
     /// The sign of one term flipped.
     FlipSign,
+    /// Something that only kernels of one op can do wrong, in words.
+    Named(&'static str),
 }
 
 /// Questions that kernels ask of an optional mutation.
 pub trait Mutated {
     /// Whether it is this one.
     fn is(&self, mutation: Mutation) -> bool;
+    /// Whether it is this one of the op's own.
+    fn named(&self, name: &str) -> bool;
     /// The factor on the op's constant.
     fn constant(&self) -> f64;
     /// The factor on the argument.
@@ -61,6 +65,9 @@ pub trait Mutated {
 impl Mutated for Option<Mutation> {
     fn is(&self, mutation: Mutation) -> bool {
         *self == Some(mutation)
+    }
+    fn named(&self, name: &str) -> bool {
+        matches!(self, Some(Mutation::Named(own)) if *own == name)
     }
     fn constant(&self) -> f64 {
         if let Some(Mutation::Constant(factor)) = self { *factor } else { 1.0 }

@@ -1,6 +1,6 @@
 //! The runner behind a stand-in.
 
-use gpuemu_common::DType;
+use gpuemu_common::{DType, Tensor};
 use gpuemu_engine::case::Case;
 use gpuemu_engine::oracle::Subject;
 use gpuemu_engine::runner::{Buffer, Invocation, Placement, Runner, RunnerDescription, RunnerError, RunnerKind};
@@ -42,7 +42,14 @@ impl StandIn {
         let mut outputs = Vec::new();
         for spec in subject.schema().outputs.iter().filter(|spec| descriptor.has(spec)) {
             let shape = spec.shape(&descriptor.sizes).unwrap_or_default();
-            outputs.push(Buffer::poisoned(DType::F64, shape, 0xff));
+            let overwritten = subject.schema().overwritten_by(spec).and_then(|input| case.inputs.get(input)?.as_ref());
+            outputs.push(match overwritten {
+                None => Buffer::poisoned(DType::F64, shape, 0xff),
+                Some(input) => {
+                    let wide = Tensor::from_f64(DType::F64, shape, &input.to_f64());
+                    Buffer::holding(&wide.map_err(|error| RunnerError::Raised(error.to_string()))?)
+                }
+            });
         }
         let mut invocation = Invocation {
             schema: subject.schema(),

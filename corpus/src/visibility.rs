@@ -41,7 +41,15 @@ pub fn visibility(subject: &Subject, stand_in: &StandIn, case: &Case, expectatio
             if excused || !right.is_finite() && !wrong.is_finite() {
                 continue;
             }
-            let Some(format) = dtype.float_format() else { continue };
+            let Some(format) = dtype.float_format() else {
+                // Whole numbers have no ulp: the answers are the same or they are not.
+                let stored = |value: f64| dtype.decode(dtype.encode(value));
+                let difference = (stored(*wrong) - stored(*right)).abs();
+                if difference > 2.0 * BOUND_FACTOR * expectation.delta[index] {
+                    return Visibility::Observable;
+                }
+                continue;
+            };
             // Everything beyond the range rounds to the same infinity: no output can tell it apart.
             let edge = format.max_value() + 0.5 * format.ulp(format.max_value());
             let (wrong, right) = (wrong.clamp(-edge, edge), right.clamp(-edge, edge));

@@ -12,7 +12,7 @@ pub mod softmax;
 use gpuemu_engine::runner::{Buffer, Invocation, RunnerError};
 use gpuemu_engine::schema::Schema;
 
-use crate::memory::{Rows, load};
+use crate::memory::{Rows, load, positions, store};
 use crate::mutation::{Mutated, Mutation};
 use crate::real::Real;
 use crate::style::Style;
@@ -40,9 +40,11 @@ pub struct Kernel {
     pub double: Body,
 }
 
+/// A kernel of an op from a body that is generic over its arithmetic.
+#[macro_export]
 macro_rules! kernel {
     ($op:literal, $($body:tt)+) => {
-        Kernel { op: $op, single: $($body)+::<f32>, double: $($body)+::<f64> }
+        $crate::kernels::Kernel { op: $op, single: $($body)+::<f32>, double: $($body)+::<f64> }
     };
 }
 
@@ -99,19 +101,53 @@ pub mod all {
 }
 
 /// An input that the schema promises.
-fn required(inputs: &[Option<Buffer>], index: usize) -> Result<&Buffer, RunnerError> {
+pub(crate) fn required(inputs: &[Option<Buffer>], index: usize) -> Result<&Buffer, RunnerError> {
     let missing = || RunnerError::Raised(format!("input {index} is missing"));
     inputs.get(index).and_then(Option::as_ref).ok_or_else(missing)
 }
 
 /// An optional input by name.
-fn optional<'a>(inputs: &'a [Option<Buffer>], schema: &Schema, name: &str) -> Option<&'a Buffer> {
+pub(crate) fn optional<'a>(inputs: &'a [Option<Buffer>], schema: &Schema, name: &str) -> Option<&'a Buffer> {
     let index = schema.inputs.iter().position(|spec| spec.name == name)?;
     inputs.get(index)?.as_ref()
 }
 
+/// The elements of an input in row-major order; nothing where an optional one is absent.
+pub(crate) fn elements<R: Real>(call: &Invocation<'_>, name: &str) -> Result<Option<Vec<R>>, RunnerError> {
+    call.input(name).map(read).transpose()
+}
+
+/// The elements of an input that the op always has, in row-major order.
+pub(crate) fn input<R: Real>(call: &Invocation<'_>, name: &str) -> Result<Vec<R>, RunnerError> {
+    elements(call, name)?.ok_or_else(|| RunnerError::Raised(format!("input '{name}' is missing")))
+}
+
+/// The elements of a buffer in row-major order.
+pub(crate) fn read<R: Real>(buffer: &Buffer) -> Result<Vec<R>, RunnerError> {
+    positions(buffer).into_iter().map(|position| load(buffer, position)).collect()
+}
+
+/// Stores all elements of an output in row-major order, scaled where that is the mutation.
+pub(crate) fn write<R: Real>(plan: &Plan, output: &mut Buffer, values: &[R]) -> Result<(), RunnerError> {
+    for (position, value) in positions(output).into_iter().zip(values) {
+        store(output, position, scaled(plan, *value))?;
+    }
+    Ok(())
+}
+
+/// The size of a dim, 0 where the schema has no such dim.
+pub(crate) fn size(call: &Invocation<'_>, name: &str) -> usize {
+    call.sizes.get(name).unwrap_or(0)
+}
+
 /// A row in registers: masked lanes hold `neutral`, unless the kernel is wrong about them.
-fn load_row<R: Real>(plan: &Plan, buffer: &Buffer, rows: &Rows, row: usize, neutral: R) -> Result<Vec<R>, RunnerError> {
+pub(crate) fn load_row<R: Real>(
+    plan: &Plan,
+    buffer: &Buffer,
+    rows: &Rows,
+    row: usize,
+    neutral: R,
+) -> Result<Vec<R>, RunnerError> {
     let width = rows.width;
     let mut lanes = Vec::with_capacity(width.next_power_of_two());
     for column in 0..width {
@@ -140,7 +176,7 @@ fn load_row<R: Real>(plan: &Plan, buffer: &Buffer, rows: &Rows, row: usize, neut
 }
 
 /// Sums in the kernel's own order and accumulator.
-fn add_up<R: Real>(plan: &Plan, terms: &[R]) -> R {
+pub(crate) fn add_up<R: Real>(plan: &Plan, terms: &[R]) -> R {
     let narrow = match plan.mutation {
         Some(Mutation::NarrowAccumulator(dtype)) => Some(dtype),
         _ => plan.style.accumulate,
@@ -149,6 +185,6 @@ fn add_up<R: Real>(plan: &Plan, terms: &[R]) -> R {
 }
 
 /// The result as it is stored: scaled where that is the mutation.
-fn scaled<R: Real>(plan: &Plan, value: R) -> R {
+pub(crate) fn scaled<R: Real>(plan: &Plan, value: R) -> R {
     if plan.mutation.output() == 1.0 { value } else { value * R::new(plan.mutation.output()) }
 }

@@ -173,7 +173,8 @@ impl Search<'_> {
         let Some((name, size)) = slot.checked_sub(sizes.batch.len()).and_then(|index| sizes.named.get(index)) else {
             return true;
         };
-        self.subject.schema().dimension(name).is_none_or(|dimension| dimension.allows(*size))
+        // A parameter that is a size stays what it was.
+        self.subject.schema().dimension(name).is_some_and(|dimension| dimension.allows(*size))
     }
 
     /// One round over all dims; true if something became smaller.

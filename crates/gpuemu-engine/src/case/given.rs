@@ -135,7 +135,11 @@ pub fn describe(
         }
     }
     let dtype = case_dtype(schema, &pairs)?;
-    let sizes = solve(schema, &pairs)?;
+    let mut all = Parameters::default();
+    for spec in &schema.parameters {
+        all.set(&spec.name, parameters.get(&spec.name).unwrap_or(spec.default));
+    }
+    let sizes = solve(schema, &pairs, &all)?;
     for dimension in &schema.dimensions {
         // What the op is defined for; the largest sizes of a schema are only those that are sampled.
         let size = sizes.get(&dimension.name).unwrap_or(0);
@@ -148,10 +152,6 @@ pub fn describe(
         pairs.iter().filter(|(spec, _)| spec.optional).map(|(spec, _)| spec.name.clone()).collect();
     let optional_outputs = schema.outputs.iter().filter(|spec| spec.optional && wanted_outputs.contains(&spec.name));
     present.extend(optional_outputs.map(|spec| spec.name.clone()));
-    let mut all = Parameters::default();
-    for spec in &schema.parameters {
-        all.set(&spec.name, parameters.get(&spec.name).unwrap_or(spec.default));
-    }
     let descriptor = CaseDescriptor {
         generator: GIVEN,
         op: schema.name.clone(),
@@ -181,9 +181,10 @@ fn case_dtype(schema: &Schema, pairs: &[(&TensorSpec, &Form)]) -> Result<DType, 
 }
 
 /// The sizes of all dims, from the shapes of the inputs.
-fn solve(schema: &Schema, pairs: &[(&TensorSpec, &Form)]) -> Result<Sizes, GivenError> {
+fn solve(schema: &Schema, pairs: &[(&TensorSpec, &Form)], parameters: &Parameters) -> Result<Sizes, GivenError> {
     let mut batch: Option<&[usize]> = None;
     let mut sizes = Sizes::default();
+    schema.set_size_parameters(parameters, &mut sizes);
     for (spec, form) in pairs {
         let (shape, rank) = (&form.shape, spec.dimensions.len());
         let leading = shape.len().checked_sub(rank).filter(|leading| spec.batch || *leading == 0);
@@ -226,6 +227,7 @@ fn solve(schema: &Schema, pairs: &[(&TensorSpec, &Form)]) -> Result<Sizes, Given
         let size = sizes.get(&dimension.name).ok_or_else(|| GivenError::Unsolved(dimension.name.clone()))?;
         ordered.set(&dimension.name, size);
     }
+    schema.set_size_parameters(parameters, &mut ordered);
     check_against(pairs, &ordered)?;
     Ok(ordered)
 }

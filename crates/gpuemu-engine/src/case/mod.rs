@@ -188,6 +188,13 @@ fn input(spec: &TensorSpec, descriptor: &CaseDescriptor, given: Option<&values::
             let high = high.evaluate(&descriptor.sizes).ok_or_else(impossible)?;
             values::range_recipe(strategy, low, high)
         }
+        Domain::Whole => values::whole_recipe(strategy, dtype),
+        Domain::Offsets { end } => {
+            let end = end.evaluate(&descriptor.sizes).ok_or_else(impossible)?;
+            values::range_recipe(strategy, 0, end + 1)
+        }
+        // Ranks are taken of these below.
+        Domain::Permutation { .. } => values::range_recipe(Strategy::Regular, 0, 1 << 31),
         Domain::Probability => values::Recipe::Uniform { low: 0.0, width: 1.0 },
         Domain::Real | Domain::Positive | Domain::NonNegative => match given {
             Some(recipe) => recipe.clone(),
@@ -195,23 +202,40 @@ fn input(spec: &TensorSpec, descriptor: &CaseDescriptor, given: Option<&values::
         },
     };
     let mut elements = fill::fill(dtype, &recipe, seed, &spec.name, count);
-    restrict(&spec.domain, dtype, &mut elements);
+    arrange(spec, dtype, &descriptor.sizes, stored.last().copied().unwrap_or(1), &mut elements);
     layout.place(dtype, &shape, &elements).map_err(named)
 }
 
-/// Moves elements into a one-sided domain: the absolute value, and one in place of a zero or NaN
-/// where only positive numbers are allowed.
-fn restrict(domain: &Domain, dtype: DType, elements: &mut [u8]) {
-    if !matches!(domain, Domain::Positive | Domain::NonNegative) {
-        return;
-    }
+/// Moves elements into a domain that is not drawn element by element. One-sided ones get the absolute value, and one
+/// in place of a zero or NaN where only positive numbers are allowed.
+fn arrange(spec: &TensorSpec, dtype: DType, sizes: &Sizes, width: usize, elements: &mut [u8]) {
     let mut values = Vec::new();
-    gpuemu_common::tensor::decode_slice(dtype, elements, &mut values);
-    for value in &mut values {
-        *value = value.abs();
-        if *domain == Domain::Positive && (value.is_nan() || *value == 0.0) {
-            *value = 1.0;
+    match &spec.domain {
+        Domain::Positive | Domain::NonNegative => {
+            gpuemu_common::tensor::decode_slice(dtype, elements, &mut values);
+            for value in &mut values {
+                *value = value.abs();
+                if spec.domain == Domain::Positive && (value.is_nan() || *value == 0.0) {
+                    *value = 1.0;
+                }
+            }
         }
+        Domain::Offsets { end } => {
+            gpuemu_common::tensor::decode_slice(dtype, elements, &mut values);
+            values.sort_by(f64::total_cmp);
+            if let (Some(end), [first, .., last]) = (end.evaluate(sizes), &mut values[..]) {
+                (*first, *last) = (0.0, end as f64);
+            }
+        }
+        Domain::Permutation { .. } => {
+            gpuemu_common::tensor::decode_slice(dtype, elements, &mut values);
+            for row in values.chunks_exact_mut(width.max(1)) {
+                let mut order: Vec<usize> = (0..row.len()).collect();
+                order.sort_by(|left, right| row[*left].total_cmp(&row[*right]).then(left.cmp(right)));
+                row.iter_mut().zip(order).for_each(|(value, place)| *value = place as f64);
+            }
+        }
+        Domain::Real | Domain::Probability | Domain::Range { .. } | Domain::Whole => return,
     }
     gpuemu_common::tensor::encode_slice(dtype, &values, elements);
 }

@@ -57,6 +57,8 @@ impl Sampler {
         for (name, size) in Stream::new(seed, "shapes").pick(&self.shapes).into_iter().flatten() {
             sizes.set(name, *size);
         }
+        let parameters = self.parameters(schema, seed);
+        schema.set_size_parameters(&parameters, &mut sizes);
         CaseDescriptor {
             generator: GENERATOR_VERSION,
             op: schema.name.clone(),
@@ -66,7 +68,7 @@ impl Sampler {
             sizes,
             layouts: self.layouts(schema, seed),
             strategy: self.strategy.resolve(seed),
-            parameters: self.parameters(schema, seed),
+            parameters,
             present: self.optional_tensors(schema, seed),
         }
     }
@@ -78,7 +80,10 @@ impl Sampler {
         let unusual = stream.chance(1, 2);
         for input in schema.inputs.iter().filter(|input| input.is_real()) {
             let layout = stream.pick(&self.layouts).copied().unwrap_or(Layout::Contiguous);
-            layouts.push((input.name.clone(), if unusual { layout } else { Layout::Contiguous }));
+            // What is written in place has an address of its own for every element.
+            let written = schema.outputs.iter().any(|output| output.name == input.name);
+            let usable = unusual && !(written && layout == Layout::Expanded);
+            layouts.push((input.name.clone(), if usable { layout } else { Layout::Contiguous }));
         }
         layouts
     }

@@ -135,6 +135,16 @@ pub fn range_recipe(strategy: Strategy, low: usize, high: usize) -> Recipe {
     Recipe::Range { low: low as f64, count: high.saturating_sub(low) as f64, edges: strategy == Strategy::Boundary }
 }
 
+/// Decides a recipe for whole numbers of every size that an integer dtype has.
+pub fn whole_recipe(strategy: Strategy, dtype: DType) -> Recipe {
+    let (low, high) = (dtype.decode(dtype.encode(f64::NEG_INFINITY)), dtype.decode(dtype.encode(f64::INFINITY)));
+    match strategy {
+        Strategy::Integers => Recipe::Integers { reach: 3 },
+        Strategy::Sparse => Recipe::Sparse { repeated: Some(high) },
+        _ => Recipe::Range { low, count: high - low + 1.0, edges: strategy == Strategy::Boundary },
+    }
+}
+
 /// Decides a recipe for a boolean tensor.
 pub fn flag_recipe(case_seed: u64, input: &str) -> Recipe {
     let mut stream = Stream::new(case_seed, &format!("values/{input}"));

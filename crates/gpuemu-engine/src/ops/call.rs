@@ -6,7 +6,7 @@ use gpuemu_common::{DType, Tensor};
 
 use super::expectation::Expectation;
 use crate::case::Case;
-use crate::schema::{Domain, Parameters, Precision, Schema, Sizes, TensorSpec, Units};
+use crate::schema::{Domain, Expression, Parameters, Precision, Schema, Sizes, TensorSpec, Units};
 
 /// Why an op could not say what to expect.
 #[derive(Debug, Clone, PartialEq, Error)]
@@ -31,12 +31,12 @@ pub enum OpError {
         expected: Vec<usize>,
     },
     /// An input has a value that its domain forbids.
-    #[error("input '{input}' has {value} at flat index {index}, outside of {domain}")]
+    #[error("input '{input}' has {value} at {index:?}, outside of {domain}")]
     Domain {
         /// The input.
         input: String,
-        /// Row-major index of the element.
-        index: usize,
+        /// Index of the element, by dims.
+        index: Vec<usize>,
         /// Its value.
         value: f64,
         /// What is allowed.
@@ -103,7 +103,8 @@ impl<'a> Call<'a> {
             check_shape(spec, tensor.as_ref(), &descriptor.sizes)?;
             let values = tensor.as_ref().map(|tensor| tensor.to_f64());
             if let Some(values) = &values {
-                check_domain(&spec.name, &spec.domain, &descriptor.sizes, values)?;
+                let shape = tensor.as_ref().map_or(&[][..], |tensor| tensor.shape());
+                check_domain(&spec.name, &spec.domain, &descriptor.sizes, shape, values)?;
             }
             inputs.push(values);
         }
@@ -212,10 +213,45 @@ fn check_shape(spec: &TensorSpec, tensor: Option<&Tensor>, sizes: &Sizes) -> Res
     Err(OpError::InputShape { input: spec.name.clone(), found: tensor.shape().to_vec(), expected })
 }
 
-fn check_domain(input: &str, domain: &Domain, sizes: &Sizes, values: &[f64]) -> Result<(), OpError> {
+fn check_domain(input: &str, domain: &Domain, sizes: &Sizes, shape: &[usize], values: &[f64]) -> Result<(), OpError> {
     let describe;
+    let size = |expression: &Expression| {
+        expression.evaluate(sizes).ok_or_else(|| OpError::MissingSize(expression.to_string()))
+    };
+    let refused = |flat: usize, domain: String| {
+        let index = position(shape, flat);
+        Err(OpError::Domain { input: input.to_string(), index, value: values[flat], domain })
+    };
     let allowed: Box<dyn Fn(f64) -> bool> = match domain {
-        Domain::Real => return Ok(()),
+        Domain::Real | Domain::Whole => return Ok(()),
+        Domain::Offsets { end } => {
+            let last = size(end)?;
+            let described = format!("offsets: 0 first, {end} ({last}) last, never decreasing");
+            let whole = |value: f64| value >= 0.0 && value.trunc() == value;
+            let wrong = (0..values.len()).find(|flat| {
+                let before = if *flat == 0 { 0.0 } else { values[flat - 1] };
+                let first = *flat == 0 && values[0] != 0.0;
+                let ending = *flat + 1 == values.len() && values[*flat] != last as f64;
+                first || ending || values[*flat] < before || !whole(values[*flat])
+            });
+            return wrong.map_or(Ok(()), |flat| refused(flat, described));
+        }
+        Domain::Permutation { count } => {
+            let count = size(count)?;
+            let described = format!("a permutation of 0..{count}: each number once");
+            for (row, numbers) in values.chunks(shape.last().copied().unwrap_or(1).max(1)).enumerate() {
+                let mut seen = vec![false; count];
+                for (column, value) in numbers.iter().enumerate() {
+                    let place = (*value >= 0.0 && value.trunc() == *value).then_some(*value as usize);
+                    let slot = place.and_then(|place| seen.get_mut(place));
+                    match slot {
+                        Some(slot) if !*slot => *slot = true,
+                        _ => return refused(row * numbers.len() + column, described),
+                    }
+                }
+            }
+            return Ok(());
+        }
         Domain::Positive => {
             describe = "the positive numbers".to_string();
             Box::new(|value| value > 0.0)
@@ -229,14 +265,29 @@ fn check_domain(input: &str, domain: &Domain, sizes: &Sizes, values: &[f64]) -> 
             Box::new(|value| (0.0..=1.0).contains(&value))
         }
         Domain::Range { low, high } => {
-            let missing = || OpError::MissingSize(format!("{low}..{high}"));
-            let (first, end) = (low.evaluate(sizes).ok_or_else(missing)?, high.evaluate(sizes).ok_or_else(missing)?);
+            let (first, end) = (size(low)?, size(high)?);
             describe = format!("{low}..{high} ({first}..{end})");
             Box::new(move |value| value >= first as f64 && value < end as f64)
         }
     };
     match values.iter().position(|value| !allowed(*value)) {
         None => Ok(()),
-        Some(index) => Err(OpError::Domain { input: input.to_string(), index, value: values[index], domain: describe }),
+        Some(flat) => refused(flat, describe),
     }
+}
+
+/// The index of an element, by dims.
+fn position(shape: &[usize], flat: usize) -> Vec<usize> {
+    let mut rest = flat;
+    let mut index: Vec<usize> = shape
+        .iter()
+        .rev()
+        .map(|size| {
+            let here = rest % size.max(&1);
+            rest /= size.max(&1);
+            here
+        })
+        .collect();
+    index.reverse();
+    index
 }

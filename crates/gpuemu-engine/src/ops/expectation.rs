@@ -7,6 +7,11 @@ use gpuemu_common::DType;
 pub enum ExcuseKind {
     /// No statement is possible; counted apart, never as a pass.
     Undetermined,
+    /// So close to where the answer changes that a neighbouring one is right as well.
+    Either {
+        /// The other answer.
+        value: f64,
+    },
     /// A named intermediate overflows: the bound or the image of that overflow is accepted.
     Overflow {
         /// Whether NaN is an image of it.
@@ -23,6 +28,7 @@ impl ExcuseKind {
     pub fn allows(&self, dtype: DType, bits: u64) -> bool {
         match self {
             ExcuseKind::Undetermined => true,
+            ExcuseKind::Either { value } => dtype.decode(dtype.encode(*value)) == dtype.decode(bits),
             ExcuseKind::Overflow { nan, infinite, value } => {
                 let out = dtype.decode(bits);
                 (*nan && out.is_nan())
@@ -77,6 +83,12 @@ impl Expectation {
         self.excuses.push(Excuse { index: self.values.len(), kind: ExcuseKind::Undetermined, reason });
         self.values.push(value);
         self.delta.push(f64::INFINITY);
+    }
+
+    /// Adds an element whose answer may as well be another one, by name of what is so close.
+    pub fn push_either(&mut self, value: f64, other: f64, reason: &'static str) {
+        self.excuses.push(Excuse { index: self.values.len(), kind: ExcuseKind::Either { value: other }, reason });
+        self.push(value, 0.0);
     }
 
     /// Adds an element of which a named intermediate overflows.

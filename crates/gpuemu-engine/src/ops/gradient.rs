@@ -79,7 +79,7 @@ impl GradientOp {
     pub fn of(op: Arc<dyn Op>, schema: &Schema) -> Result<Self, GradientError> {
         let name = || schema.name.clone();
         let has_derivative =
-            |spec: &TensorSpec| spec.dtype.is_none() && !spec.optional && !matches!(spec.domain, Domain::Range { .. });
+            |spec: &TensorSpec| spec.dtype.is_none() && !spec.optional && spec.domain.expressions().is_empty();
         let inputs = schema.inputs.iter().enumerate().filter(|(_, spec)| has_derivative(spec));
         let differentiable: Vec<usize> = inputs.map(|(index, _)| index).collect();
         if differentiable.is_empty() {
@@ -384,13 +384,7 @@ fn tensor_text(spec: &TensorSpec) -> String {
     let dtype = spec.dtype.map_or(String::new(), |dtype| format!(":{dtype}"));
     let leading = spec.batch.then(|| "...".to_string());
     let dimensions: Vec<String> = leading.into_iter().chain(spec.dimensions.iter().map(ToString::to_string)).collect();
-    let domain = match &spec.domain {
-        Domain::Real => String::new(),
-        Domain::Positive => " in positive".to_string(),
-        Domain::NonNegative => " in non_negative".to_string(),
-        Domain::Probability => " in probability".to_string(),
-        Domain::Range { low, high } => format!(" in {low}..{high}"),
-    };
+    let domain = if spec.domain == Domain::Real { String::new() } else { format!(" in {}", spec.domain) };
     format!("{}{optional}{dtype}[{}]{domain}", spec.name, dimensions.join(","))
 }
 

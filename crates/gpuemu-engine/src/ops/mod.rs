@@ -1,41 +1,34 @@
 //! The built-in ops: one file each, with schema, fp64 reference and condition side by side.
 //!
-//! To add one, write a file with a function `op` that puts a schema and a reference together, and
-//! name it in the list below. The reference gets inputs as row-major `f64` slices, already rounded to the
+//! To add one, write a file in the folder of its group with a function `op` that puts a schema and a reference
+//! together, and name it in the group's list. The reference gets inputs as row-major `f64` slices, already rounded to the
 //! case's dtype, and returns for each element its value y and δ: how far a correct kernel of
 //! the declared precision class may stray from y before it rounds to the output dtype.
 
 mod attention;
+mod backward;
 mod call;
-mod cross_entropy;
-mod cumsum;
-mod elu;
+mod convolution;
+mod elementwise;
 mod expectation;
+mod experts;
 mod finite_difference;
-mod gelu;
 pub mod gradient;
-mod l2norm;
-mod layernorm;
-mod leaky_relu;
-mod log_softmax;
-mod matmul;
-mod max;
-mod mean;
-mod relu;
-mod rmsnorm;
-mod rope;
-mod sigmoid;
-mod silu;
-mod softmax;
-mod sum;
-mod swiglu;
-mod tanh;
+mod indexing;
+mod linear;
+mod loss;
+mod normalisation;
+mod optimiser;
+mod quantisation;
+mod reduction;
+mod rounded;
 
 use std::sync::{Arc, LazyLock};
 
 pub use call::{Call, OpError};
 pub use expectation::{Excuse, ExcuseKind, Expectation};
 pub use gradient::GradientOp;
+pub use rounded::{Arithmetic, Overflow, Rounded};
 
 use crate::schema::Schema;
 
@@ -58,6 +51,11 @@ impl BuiltIn {
     fn new(schema: Schema, expect: fn(&Call<'_>) -> Result<Vec<Expectation>, OpError>) -> Self {
         Self { schema, expect }
     }
+
+    fn of_family(mut self, family: &str) -> Self {
+        self.schema.family = family.to_string();
+        self
+    }
 }
 
 impl Op for BuiltIn {
@@ -71,30 +69,25 @@ impl Op for BuiltIn {
 }
 
 static BUILTIN: LazyLock<Vec<Arc<dyn Op>>> = LazyLock::new(|| {
-    let ops = [
-        attention::op(),
-        cross_entropy::op(),
-        cumsum::op(),
-        elu::op(),
-        gelu::erf_op(),
-        gelu::tanh_op(),
-        l2norm::op(),
-        layernorm::op(),
-        leaky_relu::op(),
-        log_softmax::op(),
-        matmul::op(),
-        max::op(),
-        mean::op(),
-        relu::op(),
-        rmsnorm::op(),
-        rope::op(),
-        sigmoid::op(),
-        silu::op(),
-        softmax::op(),
-        sum::op(),
-        swiglu::op(),
-        tanh::op(),
+    let groups: [(&str, Vec<BuiltIn>); 12] = [
+        ("attention", attention::ops()),
+        ("backward", backward::ops()),
+        ("convolution", convolution::ops()),
+        ("elementwise", elementwise::ops()),
+        ("experts", experts::ops()),
+        ("indexing", indexing::ops()),
+        ("linear", linear::ops()),
+        ("loss", loss::ops()),
+        ("normalisation", normalisation::ops()),
+        ("optimiser", optimiser::ops()),
+        ("quantisation", quantisation::ops()),
+        ("reduction", reduction::ops()),
     ];
+    let mut ops = Vec::new();
+    for (family, group) in groups {
+        ops.extend(group.into_iter().map(|op| op.of_family(family)));
+    }
+    ops.sort_by(|left, right| left.schema.name.cmp(&right.schema.name));
     ops.into_iter().map(|op| Arc::new(op) as Arc<dyn Op>).collect()
 });
 

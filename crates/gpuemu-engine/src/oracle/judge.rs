@@ -47,6 +47,11 @@ impl<'a> Prepared<'a> {
         if self.layouts { std::borrow::Cow::Borrowed(tensor) } else { std::borrow::Cow::Owned(tensor.to_contiguous()) }
     }
 
+    /// The input that an output is written over, if it is.
+    pub fn overwritten(&self, output: &TensorSpec) -> Option<&'a Tensor> {
+        self.case.inputs.get(self.subject.schema().overwritten_by(output)?)?.as_ref()
+    }
+
     fn invocation(&self, poison: u8, placement: Placement) -> Option<Invocation<'a>> {
         let descriptor = &self.case.descriptor;
         let inputs = self.case.inputs.iter();
@@ -54,7 +59,11 @@ impl<'a> Prepared<'a> {
         let mut outputs = Vec::new();
         for spec in self.outputs() {
             let dtype = spec.dtype_in(descriptor.dtype);
-            outputs.push(Buffer::poisoned(dtype, spec.shape(&descriptor.sizes)?, poison));
+            outputs.push(match self.overwritten(spec) {
+                // Written in place: the kernel finds its input there, in the input's own layout.
+                Some(input) => Buffer::holding(&self.pristine(input)),
+                None => Buffer::poisoned(dtype, spec.shape(&descriptor.sizes)?, poison),
+            });
         }
         Some(Invocation {
             schema: self.subject.schema(),

@@ -1,7 +1,9 @@
 //! Memory discipline: what a run left behind in buffers that belong to the engine.
 
 use super::judge::Prepared;
-use crate::runner::{Invocation, RunnerDescription};
+use gpuemu_common::Tensor;
+
+use crate::runner::{Buffer, Invocation, RunnerDescription};
 use crate::verdict::{BugClass, Check, Finding};
 
 /// What outputs hold before the first run: NaN in every float format.
@@ -28,6 +30,38 @@ pub fn check_buffers(
             let elements = buffer.shape().iter().product();
             findings.push(out_of_bounds(&spec.name, elements, buffer.dtype().size(), damage));
         }
+        if let Some(input) = prepared.overwritten(spec) {
+            check_gaps(&spec.name, buffer, &prepared.pristine(input), findings);
+        }
+    }
+}
+
+/// What lies between the elements of a tensor that is written in place is not the kernel's.
+fn check_gaps(name: &str, buffer: &Buffer, before: &Tensor, findings: &mut Vec<Finding>) {
+    let (size, data) = (buffer.dtype().size(), buffer.data());
+    let original = before.storage().as_bytes();
+    if data.len() != original.len() || buffer.strides() != before.strides() {
+        return;
+    }
+    let mut element = vec![false; data.len() / size];
+    let visit = |position: usize| element[position] = true;
+    gpuemu_common::tensor::for_each_position(before.shape(), before.strides(), before.offset(), visit);
+    let pairs = data.chunks_exact(size).zip(original.chunks_exact(size)).zip(&element);
+    let changed: Vec<usize> =
+        pairs.enumerate().filter(|(_, ((now, then), inside))| !**inside && now != then).map(|(at, _)| at).collect();
+    if let Some(first) = changed.first() {
+        findings.push(Finding {
+            check: Check::OutOfBounds,
+            tensor: name.to_string(),
+            mismatched: changed.len(),
+            elements: before.len(),
+            worst: None,
+            bug_class: BugClass::OutOfBounds,
+            explanation: format!(
+                "the kernel wrote between the elements of '{name}' ({} places, the first at storage element {first})",
+                changed.len()
+            ),
+        });
     }
 }
 

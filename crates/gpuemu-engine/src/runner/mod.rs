@@ -89,7 +89,8 @@ pub struct Invocation<'a> {
     pub dtype: DType,
     /// Inputs in the order of the schema; `None` where an optional one is absent.
     pub inputs: Vec<Option<Buffer>>,
-    /// Outputs in the order of the schema, those absent left out; poisoned.
+    /// Outputs in the order of the schema, those absent left out: poisoned, but for those written in place, which
+    /// hold their input in its own layout and are the one buffer that such a kernel reads and writes.
     pub outputs: Vec<Buffer>,
     /// Where the inputs are to lie, for runners that can choose.
     pub placement: Placement,

@@ -40,6 +40,16 @@ pub struct Schema {
     pub summary: String,
     /// What it computes, as a formula.
     pub formula: String,
+    /// The group of ops it belongs to; empty for ops that are not built in.
+    pub family: String,
+    /// Words by which it is found beside its names and summary.
+    pub keywords: Vec<String>,
+    /// What a tensor or parameter means, by its name.
+    pub help: Vec<(String, String)>,
+    /// δ in words: how far a correct kernel may be from the reference before its final rounding.
+    pub bound: String,
+    /// Fields of the precision class that change its bound.
+    pub classes: Vec<String>,
     /// The signature as written.
     pub signature: String,
     /// Input tensors, in order.
@@ -73,6 +83,11 @@ impl Schema {
             aliases: Vec::new(),
             summary: String::new(),
             formula: String::new(),
+            family: String::new(),
+            keywords: Vec::new(),
+            help: Vec::new(),
+            bound: String::new(),
+            classes: Vec::new(),
             signature: signature.to_string(),
             inputs: parsed.inputs,
             outputs: parsed.outputs,
@@ -106,8 +121,45 @@ impl Schema {
         self
     }
 
+    /// Adds words by which the op is found.
+    pub fn keywords(mut self, words: &[&str]) -> Self {
+        self.keywords.extend(words.iter().map(ToString::to_string));
+        self
+    }
+
+    /// Says what a tensor or parameter means.
+    pub fn help(mut self, name: &str, meaning: &str) -> Self {
+        self.help.push((name.to_string(), meaning.to_string()));
+        self
+    }
+
+    /// Writes δ down, and names the fields of the precision class that change it.
+    pub fn bounded_by(mut self, bound: &str, classes: &[&str]) -> Self {
+        self.bound = bound.to_string();
+        self.classes = classes.iter().map(ToString::to_string).collect();
+        self
+    }
+
+    /// Sets the dtypes that cases are drawn from.
+    pub fn dtypes(mut self, dtypes: &[DType]) -> Self {
+        self.dtypes = dtypes.to_vec();
+        self
+    }
+
+    /// Sets the only sizes of a dim.
+    pub fn sizes(mut self, name: &str, sizes: &[usize]) -> Self {
+        for dimension in &mut self.dimensions {
+            if dimension.name == name {
+                dimension.choices = sizes.to_vec();
+            }
+        }
+        debug_assert!(self.dimension(name).is_some(), "{} has no dim '{name}'", self.name);
+        self
+    }
+
     /// Marks dims as reduced: they get long sizes, and their order of summation matters.
     pub fn reduces(mut self, names: &[&str]) -> Self {
+        debug_assert!(names.iter().all(|name| self.dimension(name).is_some()), "{}: a dim of {names:?}", self.name);
         for dimension in &mut self.dimensions {
             if names.contains(&dimension.name.as_str()) {
                 dimension.reduced = true;
@@ -123,6 +175,7 @@ impl Schema {
                 dimension.minimum = minimum;
             }
         }
+        debug_assert!(self.dimension(name).is_some(), "{} has no dim '{name}'", self.name);
         self
     }
 
@@ -133,6 +186,7 @@ impl Schema {
                 dimension.maximum = maximum;
             }
         }
+        debug_assert!(self.dimension(name).is_some(), "{} has no dim '{name}'", self.name);
         self
     }
 
@@ -143,6 +197,7 @@ impl Schema {
                 parameter.choices = choices.to_vec();
             }
         }
+        debug_assert!(self.parameters.iter().any(|spec| spec.name == name), "{} has no '{name}'", self.name);
         self
     }
 
@@ -167,6 +222,35 @@ impl Schema {
     /// The description of a dim.
     pub fn dimension(&self, name: &str) -> Option<&DimensionSpec> {
         self.dimensions.iter().find(|dimension| dimension.name == name)
+    }
+
+    /// Parameters that stand in a dim or a domain: their values are sizes too.
+    pub fn size_parameters(&self) -> impl Iterator<Item = &ParameterSpec> {
+        let tensors = || self.inputs.iter().chain(&self.outputs);
+        let used = move |name: &str| {
+            let expressions = |tensor: &TensorSpec| {
+                let mut all: Vec<Expression> = tensor.dimensions.clone();
+                all.extend(tensor.domain.expressions().into_iter().cloned());
+                all
+            };
+            tensors().flat_map(expressions).any(|expression| expression.names().contains(&name))
+        };
+        let whole = |spec: &&ParameterSpec| matches!(spec.default, Scalar::Int(_));
+        self.parameters.iter().filter(whole).filter(move |spec| used(&spec.name))
+    }
+
+    /// Adds the parameters that are sizes to the sizes of a case.
+    pub fn set_size_parameters(&self, parameters: &Parameters, sizes: &mut Sizes) {
+        for spec in self.size_parameters() {
+            if let Some(size) = parameters.int(&spec.name).and_then(|value| usize::try_from(value).ok()) {
+                sizes.set(&spec.name, size);
+            }
+        }
+    }
+
+    /// The input that an output overwrites, if it is written in place.
+    pub fn overwritten_by(&self, output: &TensorSpec) -> Option<usize> {
+        self.inputs.iter().position(|input| input.name == output.name)
     }
 
     /// Whether some tensor has `...`, that is any number of leading dims.

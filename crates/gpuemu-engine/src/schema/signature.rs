@@ -5,12 +5,14 @@
 //! item      = tensor | parameter
 //! tensor    = name ["?"] [":" dtype] "[" [dim ("," dim)*] "]" ["in" domain]
 //! dim       = "..." | expression over names and numbers with + - * / ( )
-//! domain    = "real" | "positive" | "non_negative" | "probability" | expression ".." expression
+//! domain    = "real" | "positive" | "non_negative" | "probability" | "whole" | expression ".." expression
+//!           | "offsets" "(" expression ")" | "permutation" "(" expression ")"
 //! parameter = name ":" ("float" | "int" | "bool") "=" literal
 //! ```
 //!
 //! `?` marks a tensor that may be absent, `...` any number of leading dims (the same for every
-//! tensor that has it). An output with the name of an input is that input, written in place.
+//! tensor that has it). An output with the name of an input is that input, written in place. An `int` parameter may
+//! stand in a dim of an output or in a domain, as `k` does in `values[...,k]`.
 
 use thiserror::Error;
 
@@ -199,7 +201,7 @@ impl Parser<'_> {
         if outputs.is_empty() {
             return self.error(self.column(), "expected '->' and at least one output, as in a[M,K] b[K,N] -> out[M,N]");
         }
-        let dimensions = self.dimensions(&inputs, &outputs)?;
+        let dimensions = self.dimensions(&inputs, &outputs, &parameters)?;
         Ok(Signature { inputs, outputs, parameters, dimensions })
     }
 
@@ -257,6 +259,7 @@ impl Parser<'_> {
                 "positive" => Some(Domain::Positive),
                 "non_negative" => Some(Domain::NonNegative),
                 "probability" => Some(Domain::Probability),
+                "whole" => Some(Domain::Whole),
                 _ => None,
             },
             _ => None,
@@ -264,6 +267,19 @@ impl Parser<'_> {
         if let Some(domain) = named {
             self.next += 1;
             return Ok(domain);
+        }
+        if let Some((_, Token::Name(word))) = self.tokens.get(self.next)
+            && matches!(self.tokens.get(self.next + 1), Some((_, Token::Symbol("("))))
+        {
+            let (word, column) = (word.clone(), self.column());
+            self.next += 2;
+            let inner = self.expression()?;
+            self.require(")", "to close the '('")?;
+            return match word.as_str() {
+                "offsets" => Ok(Domain::Offsets { end: inner }),
+                "permutation" => Ok(Domain::Permutation { count: inner }),
+                _ => self.error(column, format!("'{word}' is no domain: offsets(N) and permutation(N) are")),
+            };
         }
         let low = self.expression()?;
         self.require("..", "between the ends of a range, as in 0..N")?;
@@ -319,21 +335,27 @@ impl Parser<'_> {
         }
     }
 
-    fn dimensions(&self, inputs: &[TensorSpec], outputs: &[TensorSpec]) -> Result<Vec<DimensionSpec>, SignatureError> {
+    fn dimensions(
+        &self,
+        inputs: &[TensorSpec],
+        outputs: &[TensorSpec],
+        parameters: &[ParameterSpec],
+    ) -> Result<Vec<DimensionSpec>, SignatureError> {
         let mut dimensions: Vec<DimensionSpec> = Vec::new();
+        let whole = |name: &str| {
+            let of_type = |spec: &ParameterSpec| matches!(spec.default, Scalar::Int(_));
+            parameters.iter().any(|spec| spec.name == name && of_type(spec))
+        };
         for expression in inputs.iter().flat_map(|tensor| &tensor.dimensions) {
-            for name in expression.names() {
+            for name in expression.names().into_iter().filter(|name| !whole(name)) {
                 if !dimensions.iter().any(|known| known.name == name) {
                     dimensions.push(DimensionSpec::named(name));
                 }
             }
         }
-        let domains = inputs.iter().filter_map(|tensor| match &tensor.domain {
-            Domain::Range { low, high } => Some([low, high]),
-            _ => None,
-        });
-        let used = outputs.iter().flat_map(|tensor| &tensor.dimensions).chain(domains.flatten());
-        for name in used.flat_map(Expression::names) {
+        let domains = inputs.iter().flat_map(|tensor| tensor.domain.expressions());
+        let used = outputs.iter().flat_map(|tensor| &tensor.dimensions).chain(domains);
+        for name in used.flat_map(Expression::names).filter(|name| !whole(name)) {
             if !dimensions.iter().any(|known| known.name == name) {
                 let known: Vec<&str> = dimensions.iter().map(|known| known.name.as_str()).collect();
                 let message = format!("dim '{name}' is in no input (known: {})", known.join(", "));

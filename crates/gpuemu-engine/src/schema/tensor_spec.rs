@@ -1,5 +1,7 @@
 //! One tensor of an op: name, dtype, dims and the domain of its values.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use gpuemu_common::DType;
@@ -25,6 +27,18 @@ pub enum Domain {
         /// One above the largest value.
         high: Expression,
     },
+    /// Every whole number that the dtype has.
+    Whole,
+    /// Whole numbers that never decrease, the first 0 and the last this: where packed sequences begin and end.
+    Offsets {
+        /// The last.
+        end: Expression,
+    },
+    /// Each whole number below this once, in any order; along the last dim where there are several.
+    Permutation {
+        /// How many.
+        count: Expression,
+    },
 }
 
 /// A tensor in a signature.
@@ -42,6 +56,32 @@ pub struct TensorSpec {
     pub domain: Domain,
     /// Whether it may be absent.
     pub optional: bool,
+}
+
+impl Domain {
+    /// The expressions in it.
+    pub fn expressions(&self) -> Vec<&Expression> {
+        match self {
+            Domain::Range { low, high } => vec![low, high],
+            Domain::Offsets { end: only } | Domain::Permutation { count: only } => vec![only],
+            Domain::Real | Domain::Positive | Domain::NonNegative | Domain::Probability | Domain::Whole => Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for Domain {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Domain::Real => formatter.write_str("real"),
+            Domain::Positive => formatter.write_str("positive"),
+            Domain::NonNegative => formatter.write_str("non_negative"),
+            Domain::Probability => formatter.write_str("probability"),
+            Domain::Range { low, high } => write!(formatter, "{low}..{high}"),
+            Domain::Whole => formatter.write_str("whole"),
+            Domain::Offsets { end } => write!(formatter, "offsets({end})"),
+            Domain::Permutation { count } => write!(formatter, "permutation({count})"),
+        }
+    }
 }
 
 impl TensorSpec {

@@ -80,6 +80,9 @@ fn domain(tensor: &TensorSpec) -> String {
         Domain::NonNegative => "0 and above".to_string(),
         Domain::Probability => "0 to 1".to_string(),
         Domain::Range { low, high } => format!("whole numbers in {low}..{high}"),
+        Domain::Whole => "every whole number of its dtype".to_string(),
+        Domain::Offsets { end } => format!("offsets: 0 first, {end} last, never decreasing"),
+        Domain::Permutation { count } => format!("a permutation of 0..{count}"),
     }
 }
 

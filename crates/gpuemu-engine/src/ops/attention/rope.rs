@@ -1,0 +1,65 @@
+//! rope: rotary position embedding of the last dim, angles computed by the kernel.
+
+use crate::case::Strategy;
+use crate::ops::{BuiltIn, Call, Expectation, OpError};
+use crate::schema::{Property, Scalar, Schema};
+
+/// The op.
+pub(in crate::ops) fn op() -> BuiltIn {
+    BuiltIn::new(
+            Schema::builtin(
+                "rope",
+                "input[B,S,N,2*P] position:int32[B,S] in 0..2048 base:float=10000.0 interleaved:bool=false -> out[B,S,N,2*P]",
+            )
+            .alias(&["rotary_embedding"])
+            .choices("interleaved", &[Scalar::Bool(false), Scalar::Bool(true)])
+            .at_most("P", 128)
+            .describe(
+                "Pair i of P rotated by position*base^(-i/P); pairs are (i, i+P), or (2i, 2i+1) where `interleaved`.",
+                "(x1*cos - x2*sin, x2*cos + x1*sin)",
+            )
+            .holds(&[Property::Homogeneous { input: "input", degree: 1 }])
+            .amplified_by(&[Strategy::Regular])
+            .usual_bugs(&["sign of the sine", "halves and interleaved mixed up", "position ignored"]),
+        expect,
+    )
+}
+
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let (input, position) = (call.input("input")?, call.input("position")?);
+    let (heads, pairs) = (call.size("N")?, call.size("P")?);
+    let (base, interleaved) = (call.float("base")?, call.flag("interleaved"));
+    let units = call.units;
+    let summation = call.summation(2)? + 2.0;
+    let width = 2 * pairs;
+    let mut expectation = Expectation::with_capacity(input.len());
+    let mut rotations = Vec::with_capacity(pairs);
+    for (token, position) in position.iter().enumerate() {
+        rotations.clear();
+        for pair in 0..pairs {
+            let log_inverse = 2.0 * pair as f64 / width as f64 * libm::log(base);
+            let angle = position * libm::exp(-log_inverse);
+            let angle_error = angle * (3.0 + 2.0 * log_inverse);
+            rotations.push((libm::cos(angle), libm::sin(angle), angle_error));
+        }
+        for head in 0..heads {
+            let row = &input[(token * heads + head) * width..][..width];
+            for column in 0..width {
+                let (pair, second) =
+                    if interleaved { (column / 2, column % 2 == 1) } else { (column % pairs, column >= pairs) };
+                let (x1, x2) =
+                    if interleaved { (row[2 * pair], row[2 * pair + 1]) } else { (row[pair], row[pair + pairs]) };
+                let (cos, sin, angle_error) = rotations[pair];
+                let (along, across) = if second { (x2, x1) } else { (x1, x2) };
+                let y = if second { x2 * cos + x1 * sin } else { x1 * cos - x2 * sin };
+                let size = (along * cos).abs() + (across * sin).abs();
+                let slope = (along * sin).abs() + (across * cos).abs();
+                let delta = units.u * (summation * size + angle_error * slope)
+                    + units.mid * size
+                    + 2.0 * (units.eta + units.flush + units.mid_eta);
+                expectation.push(y, delta);
+            }
+        }
+    }
+    Ok(vec![expectation])
+}

@@ -1,0 +1,80 @@
+//! gelu, in its erf form and its tanh form.
+
+use crate::case::Strategy;
+use crate::ops::elementwise::silu::MINUS_INFINITY;
+use crate::ops::elementwise::tanh::tanh_condition;
+use crate::ops::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
+use crate::schema::{Property, Schema};
+
+const INVERSE_SQRT_2: f64 = std::f64::consts::FRAC_1_SQRT_2;
+/// √(2/π).
+const TANH_SCALE: f64 = 0.797_884_560_802_865_4;
+const TANH_CUBIC: f64 = 0.044_715;
+
+/// gelu with erf.
+pub(in crate::ops) fn erf_op() -> BuiltIn {
+    BuiltIn::new(schema("gelu", "0.5*x*(1 + erf(x/sqrt(2)))"), expect_erf)
+}
+
+/// gelu with tanh.
+pub(in crate::ops) fn tanh_op() -> BuiltIn {
+    BuiltIn::new(schema("gelu_tanh", "0.5*x*(1 + tanh(sqrt(2/pi)*(x + 0.044715*x^3)))"), expect_tanh)
+}
+
+fn schema(name: &str, formula: &str) -> Schema {
+    Schema::builtin(name, "input[...] -> out[...]")
+        .describe("Gaussian error linear unit; at -Inf NaN or 0.", formula)
+        .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
+        .amplified_by(&[Strategy::Regular])
+        .usual_bugs(&["factor 0.5 dropped", "wrong cubic coefficient", "erf and tanh form mixed up"])
+}
+
+fn expect(call: &Call<'_>, formula: impl Fn(f64) -> (f64, f64)) -> Result<Vec<Expectation>, OpError> {
+    let input = call.input("input")?;
+    let mut expectation = Expectation::with_capacity(input.len());
+    for x in input {
+        if *x == f64::NEG_INFINITY {
+            expectation.push_overflow(0.0, 0.0, MINUS_INFINITY, "-Inf times 0");
+            continue;
+        }
+        let (y, condition) = formula(*x);
+        let unguarded = call.precision.fast_erf && x.abs() > 0.5 * call.units.max;
+        if unguarded {
+            // A polynomial for erf meets Inf times 0, and x*(1 + erf) is twice the result.
+            let image = ExcuseKind::Overflow { nan: x.is_infinite(), infinite: true, value: None };
+            expectation.push_overflow(y, call.units.u * condition, image, "x*(1 + erf(x))");
+            continue;
+        }
+        // Elementwise, so an intermediate dtype is that of the whole formula.
+        let unit = call.units.u + call.units.mid;
+        let underflow = (x.abs() + 1.0) * (call.units.tiny + call.units.mid_eta);
+        expectation.push(y, unit * condition + underflow);
+    }
+    Ok(vec![expectation])
+}
+
+fn expect_erf(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let fast = call.units.fast_erf / call.units.u;
+    expect(call, |x| {
+        let z = x * INVERSE_SQRT_2;
+        let e = libm::erf(z);
+        // erfc keeps its digits where 1 + erf cancels.
+        let y = 0.5 * x * libm::erfc(-z);
+        let slope = if z.abs() > 27.0 { 0.0 } else { 2.26 * z.abs() * libm::exp(-z * z) };
+        let condition = 0.5 * x.abs() * (4.0 * e.abs() + fast + slope + (1.0 + e).abs()) + 2.0 * y.abs();
+        (y, condition)
+    })
+}
+
+fn expect_tanh(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let units = call.units;
+    expect(call, |x| {
+        let z = TANH_SCALE * (x + TANH_CUBIC * x * x * x);
+        let t = libm::tanh(z);
+        let y = x * super::sigmoid::sigmoid(2.0 * z);
+        let slope = 1.0 - t * t;
+        let argument = if slope == 0.0 { 0.0 } else { 5.0 * slope * z.abs() };
+        let condition = 0.5 * x.abs() * (tanh_condition(z, t, &units) + argument + (1.0 + t).abs()) + 2.0 * y.abs();
+        (y, condition)
+    })
+}

@@ -1,0 +1,24 @@
+//! relu: max(x, 0).
+
+use crate::ops::{BuiltIn, Call, Expectation, OpError};
+use crate::schema::{Property, Schema};
+
+/// The op.
+pub(in crate::ops) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin("relu", "input[...] -> out[...]")
+            .describe("Negative elements become zero; NaN stays NaN.", "max(x, 0)")
+            .holds(&[
+                Property::PermutationEquivariant,
+                Property::BatchInvariant,
+                Property::Homogeneous { input: "input", degree: 1 },
+            ])
+            .usual_bugs(&["threshold other than zero", "tail elements not masked"]),
+        expect,
+    )
+}
+
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let flush = call.units.flush;
+    call.elementwise("input", |x| (if x.is_nan() || x > 0.0 { x } else { 0.0 }, flush))
+}

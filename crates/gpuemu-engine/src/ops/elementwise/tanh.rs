@@ -1,0 +1,32 @@
+//! tanh.
+
+use crate::case::Strategy;
+use crate::ops::{BuiltIn, Call, Expectation, OpError};
+use crate::schema::{Property, Schema, Units};
+
+/// The op.
+pub(in crate::ops) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin("tanh", "input[...] -> out[...]")
+            .describe("Hyperbolic tangent; admits kernels that compute 2*sigmoid(2x) - 1.", "tanh(x)")
+            .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
+            .amplified_by(&[Strategy::Regular])
+            .usual_bugs(&["factor in the argument", "(e-1)/(e+1) that overflows to NaN"]),
+        expect,
+    )
+}
+
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let units = call.units;
+    call.elementwise("input", |x| {
+        let y = libm::tanh(x);
+        (y, units.u * tanh_condition(x, y, &units) + units.tiny)
+    })
+}
+
+/// δtanh/u, without the underflow term.
+pub(in crate::ops) fn tanh_condition(x: f64, y: f64, units: &Units) -> f64 {
+    let slope = 1.0 - y * y;
+    let spread = if slope == 0.0 { 0.0 } else { 0.5 * slope * (units.exp + 4.0 * x.abs()) };
+    (units.division + 2.0) * (1.0 + y.abs()) + 1.0 + spread + units.fast_tanh * y.abs() / units.u
+}

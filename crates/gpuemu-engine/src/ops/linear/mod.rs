@@ -1,0 +1,10 @@
+//! Products of matrices, dense, batched, grouped and quantised.
+
+pub(in crate::ops) mod matmul;
+
+use super::BuiltIn;
+
+/// The ops of this group.
+pub(super) fn ops() -> Vec<BuiltIn> {
+    vec![matmul::op()]
+}

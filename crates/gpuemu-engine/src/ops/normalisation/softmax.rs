@@ -1,0 +1,117 @@
+//! softmax along the last dim.
+
+use crate::case::Strategy;
+use crate::ops::{BuiltIn, Call, Expectation, OpError};
+use crate::schema::{Property, Schema};
+
+/// The op.
+pub(in crate::ops) fn op() -> BuiltIn {
+    BuiltIn::new(
+        Schema::builtin("softmax", "input[...,H] -> out[...,H]")
+            .reduces(&["H"])
+            .describe("Exponentials normalised along the last dim.", "exp(x - max) / sum(exp(x - max))")
+            .holds(&[
+                Property::RowStochastic,
+                Property::PermutationEquivariant,
+                Property::BatchInvariant,
+                Property::ShiftInvariant { input: "input" },
+            ])
+            .amplified_by(&[Strategy::Regular, Strategy::Tiny])
+            .usual_bugs(&["padding enters the denominator", "maximum not subtracted", "-Inf tile gives NaN"]),
+        expect,
+    )
+}
+
+fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+    let (input, width) = (call.input("input")?, call.size("H")?);
+    let summation = call.summation(width.max(1))?;
+    let units = call.units;
+    let mut expectation = Expectation::with_capacity(input.len());
+    let mut exponentials = vec![0.0; width];
+    for row in input.chunks_exact(width.max(1)) {
+        let Some(row_sum) = RowSum::of(row, &mut exponentials, call) else {
+            row.iter().for_each(|_| expectation.push(f64::NAN, 0.0));
+            continue;
+        };
+        let common = summation + units.argument * row_sum.spread + 2.0 * units.exp + units.division + 1.0;
+        let underflow = units.tiny * (1.0 + 1.0 / row_sum.sum);
+        let denominator_underflow = width as f64 * units.tiny / row_sum.sum;
+        for (x, e) in row.iter().zip(&exponentials) {
+            let y = e / row_sum.sum;
+            if row_sum.undetermined {
+                expectation.push_undetermined(y, FOLDED);
+                continue;
+            }
+            let argument = if *e == 0.0 { 0.0 } else { units.argument * row_sum.distance(*x) };
+            let delta = units.u * y * (common + argument) + underflow + y * denominator_underflow;
+            // Rounded to an intermediate dtype: x − m, its exponential, their sum and the quotient.
+            let distance = if *e == 0.0 { 0.0 } else { row_sum.distance(*x) };
+            let rounded = units.mid * y * (distance + row_sum.spread + 4.0)
+                + units.mid_eta * (2.0 + y * width as f64) / row_sum.sum.min(1.0);
+            expectation.push(y, delta + rounded);
+        }
+    }
+    Ok(vec![expectation])
+}
+
+pub(in crate::ops) const FOLDED: &str = "folded exp2(x*c - m*c) with a large maximum";
+
+/// The denominator of a row and its condition.
+pub(in crate::ops) struct RowSum {
+    /// m, the maximum.
+    pub maximum: f64,
+    /// S = Σ e^(x−m).
+    pub sum: f64,
+    /// ln S, also where the maximum dwarfs the rest.
+    pub logarithm: f64,
+    /// W = Σ p·s with s = m − x (s + |m| where the argument is folded).
+    pub spread: f64,
+    /// Whether a folded argument makes every answer possible.
+    pub undetermined: bool,
+    folded_shift: f64,
+}
+
+impl RowSum {
+    /// Fills `exponentials` with e^(x−m). `None` where the row is NaN: a NaN or +Inf in it, or nothing but −Inf.
+    pub fn of(row: &[f64], exponentials: &mut [f64], call: &Call<'_>) -> Option<Self> {
+        let mut maximum = f64::NEG_INFINITY;
+        for x in row {
+            if x.is_nan() {
+                return None;
+            }
+            maximum = maximum.max(*x);
+        }
+        if maximum.is_infinite() {
+            return None;
+        }
+        // Added to the 1 of the maximum, small terms would be rounded away before the logarithm.
+        let (mut sum, mut rest, mut spread, mut at_maximum) = (0.0, 0.0, 0.0, false);
+        for (x, e) in row.iter().zip(exponentials.iter_mut()) {
+            *e = libm::exp(x - maximum);
+            sum += *e;
+            if !at_maximum && *x == maximum {
+                at_maximum = true;
+            } else {
+                rest += *e;
+            }
+            if *e > 0.0 {
+                spread += *e * (maximum - x);
+            }
+        }
+        let folded_shift = if call.precision.folded { maximum.abs() } else { 0.0 };
+        let undetermined = 3.0 * call.units.u * folded_shift > 0.5;
+        Some(Self {
+            maximum,
+            sum,
+            logarithm: libm::log1p(rest),
+            spread: spread / sum + folded_shift,
+            undetermined,
+            folded_shift,
+        })
+    }
+
+    /// s for one element.
+    pub fn distance(&self, x: f64) -> f64 {
+        self.maximum - x + self.folded_shift
+    }
+}

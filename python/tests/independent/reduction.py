@@ -1,0 +1,7 @@
+"""Independent references: reduction."""
+
+from __future__ import annotations
+
+from .cases import Reference
+
+REFERENCES: dict[str, Reference] = {}
