@@ -319,7 +319,7 @@ fn inputs_that_do_not_fit_their_sizes_are_refused_by_name() {
     let targets = vec![1e6; shape.iter().product()];
     case.inputs[1] = Some(Tensor::from_f64(DType::I64, shape, &targets).unwrap());
     let error = subject.expect(&case).unwrap_err().to_string();
-    assert!(error.contains("input 'target' has 1000000 at flat index 0, outside of 0..V"), "{error}");
+    assert!(error.contains("input 'target' has 1000000 at [0], outside of 0..V"), "{error}");
 }
 
 /// What goes wrong with a relu whose addresses can be filled again.
