@@ -11,6 +11,7 @@ mod generation;
 mod numpy;
 mod ping;
 mod python;
+mod references;
 mod row;
 mod startup;
 mod timing;
@@ -24,9 +25,10 @@ use row::Row;
 /// A group of rows, by name.
 type Group = (&'static str, fn() -> Vec<Row>);
 
-const GROUPS: [Group; 10] = [
+const GROUPS: [Group; 11] = [
     ("comparison", comparison::rows),
     ("generation", generation::rows),
+    ("references", references::rows),
     ("cases", cases::rows),
     ("detection", detection::rows),
     ("validation", validation::rows),

@@ -102,6 +102,25 @@ pub fn find(name: &str) -> Option<Arc<dyn Op>> {
     builtin().iter().find(known).cloned()
 }
 
+/// The built-in ops that have every one of some words in their name, aliases, keywords, family or description; those
+/// with the first word in their name come first.
+pub fn search(words: &[String]) -> Vec<Arc<dyn Op>> {
+    let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    let named = |schema: &Schema, word: &str| {
+        schema.name.contains(word) || schema.aliases.iter().any(|alias| alias.to_lowercase().contains(word))
+    };
+    let has = |schema: &Schema, word: &str| {
+        named(schema, word)
+            || schema.family.contains(word)
+            || schema.keywords.iter().any(|keyword| keyword.to_lowercase().contains(word))
+            || schema.summary.to_lowercase().contains(word)
+    };
+    let mut found: Vec<Arc<dyn Op>> =
+        builtin().iter().filter(|op| words.iter().all(|word| has(op.schema(), word))).cloned().collect();
+    found.sort_by_key(|op| !words.first().is_some_and(|word| named(op.schema(), word)));
+    found
+}
+
 /// The built-in name closest to a misspelt one.
 pub fn nearest(name: &str) -> Option<&'static str> {
     gpuemu_common::nearest::nearest(name, builtin().iter().map(|op| op.schema().name.as_str()))

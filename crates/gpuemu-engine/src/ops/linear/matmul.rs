@@ -1,7 +1,6 @@
 //! matmul of two matrices.
 
-use multiversion::multiversion;
-
+pub(in crate::ops) use super::products::products;
 use crate::case::Strategy;
 use crate::ops::call::all_integers;
 use crate::ops::expectation::overflows;
@@ -80,29 +79,4 @@ fn finite_magnitude(a: &[f64], b: &[f64], inner: usize, columns: usize, index: u
     let row = &a[index / columns * inner..][..inner];
     let column = b.iter().skip(index % columns).step_by(columns);
     row.iter().zip(column).map(|(x, y)| (x * y).abs()).filter(|product| product.is_finite()).sum()
-}
-
-/// A·B and |A|·|B|, row by row.
-#[multiversion(targets("x86_64+avx512f+avx512vl+avx2+fma", "x86_64+avx2+fma", "aarch64+neon"))]
-pub(in crate::ops) fn products(
-    a: &[f64],
-    b: &[f64],
-    inner: usize,
-    columns: usize,
-    product: &mut [f64],
-    magnitude: &mut [f64],
-) {
-    if inner == 0 || columns == 0 {
-        return;
-    }
-    let outputs = product.chunks_exact_mut(columns).zip(magnitude.chunks_exact_mut(columns));
-    for (left, (product, magnitude)) in a.chunks_exact(inner).zip(outputs) {
-        for (x, right) in left.iter().zip(b.chunks_exact(columns)) {
-            let absolute = x.abs();
-            for ((product, magnitude), y) in product.iter_mut().zip(magnitude.iter_mut()).zip(right) {
-                *product += x * y;
-                *magnitude += absolute * y.abs();
-            }
-        }
-    }
 }

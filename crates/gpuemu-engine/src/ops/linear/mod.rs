@@ -1,6 +1,7 @@
 //! Products of matrices, dense, batched, grouped and quantised.
 
 pub(in crate::ops) mod matmul;
+pub(in crate::ops) mod products;
 
 use super::BuiltIn;
 

@@ -1,0 +1,108 @@
+//! One op, with everything that judges it.
+
+use std::fmt::Write;
+
+use gpuemu_engine::oracle::Tolerance;
+use gpuemu_engine::schema::{Domain, Schema, TensorSpec};
+use serde_json::{Value, json};
+
+use super::list::shape;
+
+/// Everything about an op, for a terminal.
+pub fn text(schema: &Schema) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = describe_into(&mut text, schema);
+    text
+}
+
+fn describe_into(text: &mut String, schema: &Schema) -> std::fmt::Result {
+    writeln!(text, "{}: {}", schema.name, schema.summary)?;
+    if !schema.aliases.is_empty() {
+        writeln!(text, "  also called    {}", schema.aliases.join(", "))?;
+    }
+    writeln!(text, "  formula        {}", schema.formula)?;
+    writeln!(text, "  signature      {}", schema.signature)?;
+    writeln!(text, "  family         {}", schema.family)?;
+    for tensor in &schema.inputs {
+        let dtype = tensor.dtype.map_or("case dtype".to_string(), |dtype| dtype.to_string());
+        let optional = if tensor.optional { ", optional" } else { "" };
+        let meaning = meaning(schema, &tensor.name);
+        writeln!(text, "  input          {} ({dtype}{optional}): {}{meaning}", shape(tensor), domain(tensor))?;
+    }
+    for tensor in &schema.outputs {
+        let dtype = tensor.dtype.map_or("case dtype".to_string(), |dtype| dtype.to_string());
+        let (place, meaning) = (in_place(schema, tensor), meaning(schema, &tensor.name));
+        writeln!(text, "  output         {} ({dtype}{place}){meaning}", shape(tensor))?;
+    }
+    for parameter in &schema.parameters {
+        let choices: Vec<String> = parameter.choices.iter().map(ToString::to_string).collect();
+        let tested = if choices.is_empty() { String::new() } else { format!(" (tested: {})", choices.join(", ")) };
+        let meaning = meaning(schema, &parameter.name);
+        writeln!(text, "  parameter      {} = {}{tested}{meaning}", parameter.name, parameter.default)?;
+    }
+    for dimension in &schema.dimensions {
+        let reduced = if dimension.reduced { ", reduced" } else { "" };
+        writeln!(text, "  dim            {}: {}..={}{reduced}", dimension.name, dimension.minimum, dimension.maximum)?;
+    }
+    let dtypes: Vec<&str> = schema.dtypes.iter().map(|dtype| dtype.name()).collect();
+    writeln!(text, "  dtypes         {}", dtypes.join(", "))?;
+    let properties: Vec<&str> = schema.properties.iter().map(|property| property.name()).collect();
+    writeln!(text, "  properties     {}", properties.join(", "))?;
+    writeln!(text, "  precision      {}", precision(schema))?;
+    if !schema.classes.is_empty() {
+        writeln!(text, "  declare        {}", schema.classes.join(", "))?;
+    }
+    if !schema.bound.is_empty() {
+        writeln!(text, "  bound          {}", schema.bound)?;
+    }
+    writeln!(
+        text,
+        "  tolerance      {}: distance from the fp64 reference to the output's rounding cell",
+        Tolerance::Bound.describe()
+    )?;
+    let amplifiers: Vec<&str> = schema.amplifiers.iter().map(|strategy| strategy.name()).collect();
+    if !amplifiers.is_empty() {
+        writeln!(text, "  escalates to   {}", amplifiers.join(", "))?;
+    }
+    writeln!(text, "  usual bugs     {}", schema.usual_bugs.join("; "))
+}
+
+fn meaning(schema: &Schema, name: &str) -> String {
+    let found = schema.help.iter().find(|(known, _)| known == name);
+    found.map_or(String::new(), |(_, meaning)| format!("; {meaning}"))
+}
+
+fn in_place(schema: &Schema, output: &TensorSpec) -> &'static str {
+    if schema.overwritten_by(output).is_some() { ", written over the input" } else { "" }
+}
+
+fn precision(schema: &Schema) -> String {
+    let precision = &schema.precision;
+    let order = if precision.order.is_some() { "declared order" } else { "any order of summation" };
+    let exp = if precision.fast_exp { ", exp and division within 2 ulp" } else { "" };
+    format!("accumulates in float32 (float64 for float64), {order}{exp}, rounds once to nearest")
+}
+
+/// Everything about an op, for programs.
+pub fn json(schema: &Schema) -> Value {
+    json!({
+        "schema": schema,
+        "fingerprint": schema.fingerprint(),
+        "tolerance": Tolerance::Bound,
+    })
+}
+
+fn domain(tensor: &TensorSpec) -> String {
+    match &tensor.domain {
+        Domain::Real if tensor.dtype == Some(gpuemu_common::DType::Bool) => "true or false".to_string(),
+        Domain::Real => "any number, NaN and infinities included".to_string(),
+        Domain::Positive => "above 0".to_string(),
+        Domain::NonNegative => "0 and above".to_string(),
+        Domain::Probability => "0 to 1".to_string(),
+        Domain::Range { low, high } => format!("whole numbers in {low}..{high}"),
+        Domain::Whole => "every whole number of its dtype".to_string(),
+        Domain::Offsets { end } => format!("offsets: 0 first, {end} last, never decreasing"),
+        Domain::Permutation { count } => format!("a permutation of 0..{count}"),
+    }
+}
