@@ -59,6 +59,7 @@ impl StandIn {
             dtype: descriptor.dtype,
             inputs: case.inputs.iter().map(|tensor| tensor.as_ref().map(Buffer::holding)).collect(),
             outputs,
+            poison: 0xff,
             placement: Placement::Fresh,
             findings: Vec::new(),
         };

@@ -91,10 +91,10 @@ class Bridge:
             return f"{self.title} raised {_words_of(error)}"
         if self.out is not None:
             return self._written(result, outs)
-        if result is None and self.in_place and set(self.in_place) == set(self.outputs):
-            result = {name: arrays[name] for name in self.outputs}
         try:
-            named = [(name, adapter.to_numpy(value, self._label(name))) for name, value in _named(result)]
+            named = [
+                (name, adapter.to_numpy(value, self._label(name))) for name, value in self._results(result, arrays)
+            ]
         except NotAnArrayError as error:
             return str(error)
         remarks = self._overwritten()
@@ -107,6 +107,36 @@ class Bridge:
         if self.watches_outputs and not remarks and not aliasing:
             self._remember(labelled, outputs)
         return outputs, remarks
+
+    def _results(self, result: Any, arrays: dict[str, Any]) -> list[tuple[str, Any]]:
+        """Return the outputs by name or place.
+
+        What an op writes over its inputs is found there, whatever came back beside it; frameworks whose arrays
+        cannot be written return it.
+        """
+        placed = [name for name in self.in_place if name in arrays] if self.adapter.shares_memory else []
+        if not placed:
+            return _named(result)
+        others = [name for name in self.outputs if name not in placed]
+        returned = [] if result is None and not others else _named(result)
+        order = self.outputs if len(returned) == len(self.outputs) else others
+        names = {str(place): name for place, name in enumerate(order)}
+        names["output"] = names.get("0", "output")
+        found = {names.get(label, label): value for label, value in returned}
+        for name in placed:
+            if name in found and not self._same(found[name], arrays[name]):
+                raise NotAnArrayError(
+                    f"'{name}' came back as another array than the input, which holds something else; the op works "
+                    "in place: write its result into the input"
+                )
+            found[name] = arrays[name]
+        # Optional outputs that did not come back are missed elsewhere.
+        return [(name, value) for name, value in found.items() if name in self.outputs]
+
+    def _same(self, returned: Any, array: Any) -> bool:
+        """Whether what came back for an input that is written in place is what the input holds."""
+        left, right = self.adapter.to_numpy(returned, "result"), self.adapter.to_numpy(array, "input")
+        return left.shape == right.shape and bool(np.array_equal(_bytes_of(left), _bytes_of(right)))
 
     def _written(self, result: Any, outs: list[View]) -> str | tuple[list[Output], list[Remark]]:
         """Accept what a function that was given its outputs returned: nothing, or those outputs."""

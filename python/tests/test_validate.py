@@ -148,6 +148,15 @@ def test_what_cannot_be_judged_is_refused_in_words(
     assert str(caught.value) == text
 
 
+def test_a_value_outside_of_its_domain_is_named_with_its_index() -> None:
+    logits = np.zeros((3, 4), dtype=np.float32)
+    loss = np.full(3, np.log(4.0), dtype=np.float32)
+    assert gpuemu.validate("cross_entropy", [logits, np.array([0, 1, 3])], loss).passed
+    with pytest.raises(ClientError) as caught:
+        gpuemu.validate("cross_entropy", [logits, np.array([0, 7, 3])], loss)
+    assert str(caught.value).startswith("op 'cross_entropy': input 'target' has 7 at [1], outside of 0..V (0..4)")
+
+
 def test_other_things_that_are_refused() -> None:
     with pytest.raises(TypeError, match="input 'input': has the dtype complex64, which gpuemu lacks"):
         gpuemu.validate("softmax", [NUMBERS.astype(np.complex64)], RIGHT)

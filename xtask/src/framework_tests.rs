@@ -2,7 +2,9 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
 
 use crate::failure::{Failure, cannot};
 use crate::python_environment::PythonEnvironment;
@@ -17,6 +19,12 @@ pub const JAX: &str = "jax";
 /// Like [`PYTORCH`].
 pub const TENSORFLOW: &str = "tensorflow";
 
+/// Like [`PYTORCH`]: references in several frameworks, against those of the engine.
+pub const INDEPENDENT: &str = "independent";
+
+/// The program that writes cases of the engine's references, and the variable by which the tests find it.
+const CASES: (&str, &str) = ("reference_cases", "GPUEMU_REFERENCE_CASES");
+
 /// What keeps these files out of the other tests.
 pub const WITHOUT_FRAMEWORKS: &[&str] = &[
     "-m",
@@ -24,6 +32,7 @@ pub const WITHOUT_FRAMEWORKS: &[&str] = &[
     "--ignore-glob=python/tests/test_*pytorch*.py",
     "--ignore-glob=python/tests/test_*jax*.py",
     "--ignore-glob=python/tests/test_*tensorflow*.py",
+    "--ignore-glob=python/tests/test_*independent*.py",
 ];
 
 /// Runs the tests of a framework.
@@ -33,8 +42,25 @@ pub fn run(framework: &str, python: &PythonEnvironment) -> Result<(), Failure> {
     native_module::install()?.name_to(&mut command);
     // A test that cannot import its framework skips itself elsewhere. Here it has to fail.
     command.env("GPUEMU_REQUIRE_FRAMEWORKS", "1").args(["-m", "pytest"]);
+    if framework == INDEPENDENT {
+        command.env(CASES.1, reference_cases()?).args(["-n", "2"]);
+    }
     command.args(files.iter().map(|file| Path::new(TESTS).join(file)));
     process::run(&mut command)
+}
+
+/// The program that writes cases, as the Rust tests have built it.
+fn reference_cases() -> Result<PathBuf, Failure> {
+    let mut command = process::cargo()?;
+    command.args(["test", "--workspace", "--no-run", "--message-format", "json-render-diagnostics"]);
+    let (text, verdict) = process::run_keeping_output(&mut command)?;
+    verdict?;
+    let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let program = messages.filter(|message| message["target"]["name"] == CASES.0).find_map(|message| {
+        let executable = message["executable"].as_str()?;
+        Some(PathBuf::from(executable))
+    });
+    program.ok_or_else(|| Failure::Check(format!("cargo built no example {}", CASES.0)))
 }
 
 /// The names of the files, in order; a framework without any was misspelt, here or there.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::environments::Environments;
-use crate::framework_tests::{JAX, PYTORCH, TENSORFLOW, WITHOUT_FRAMEWORKS};
+use crate::framework_tests::{INDEPENDENT, JAX, PYTORCH, TENSORFLOW, WITHOUT_FRAMEWORKS};
 use crate::summary::Outcome;
 use crate::work::Work;
 
@@ -43,6 +43,7 @@ pub const STEPS: &[Step] = &[
     Step::new("native", 400, Work::Native),
     Step::new("pytest", 120, Work::PythonBesideNative(WITHOUT_FRAMEWORKS)),
     Step::new("pytorch", 180, Work::Framework(PYTORCH)),
+    Step::new("independent", 300, Work::Framework(INDEPENDENT)),
     Step::new("jax", 180, Work::Framework(JAX)),
     Step::new("tensorflow", 180, Work::Framework(TENSORFLOW)),
     Step::new("vectors", 60, Work::PythonBesideNative(&[VECTORS_SCRIPT, "--check"])),

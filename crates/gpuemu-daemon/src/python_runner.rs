@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gpuemu_common::Tensor;
-use gpuemu_engine::oracle::memory::{FIRST_POISON, input_overwritten};
+use gpuemu_engine::oracle::memory::input_overwritten;
 use gpuemu_engine::runner::{Invocation, Placement, Runner, RunnerDescription, RunnerError, RunnerKind};
 use gpuemu_engine::schema::{Parameters, Scalar};
 use gpuemu_engine::verdict::{BugClass, Check, Finding};
@@ -92,9 +92,10 @@ impl Runner for PythonRunner {
 
 /// How the memory of a call is watched.
 fn watch_of(invocation: &Invocation<'_>) -> Watch {
-    let poison = invocation.outputs.iter().find_map(|output| output.data().first()).copied().unwrap_or(FIRST_POISON);
     Watch {
-        poison,
+        poison: invocation.poison,
+        outputs: invocation.output_names().map(ToString::to_string).collect(),
+        in_place: invocation.overwriting().map(ToString::to_string).collect(),
         output_bytes: invocation.outputs.iter().map(|output| output.data().len()).collect(),
         refill: invocation.placement == Placement::Refilled,
     }

@@ -93,11 +93,11 @@ impl CallableRunner {
         for ((name, buffer), memory) in invocation.output_names().zip(&invocation.outputs).zip(&outputs) {
             out_views.append(view(py, name, buffer, memory)?)?;
         }
-        let poison = invocation.outputs.first().and_then(|buffer| buffer.data().first()).copied().unwrap_or(0xff);
         let expected: usize = invocation.outputs.iter().map(|buffer| buffer.data().len()).max().unwrap_or(0);
         let keywords = self.keywords(py, invocation)?;
         self.calls += 1;
-        let returned = self.calling.bridge.call1(py, (style, views, keywords, out_views, poison, expected))?;
+        let returned =
+            self.calling.bridge.call1(py, (style, views, keywords, out_views, invocation.poison, expected))?;
         for (buffer, memory) in invocation.inputs.iter_mut().flatten().zip(&inputs) {
             buffer.memory_mut().copy_from_slice(&bytes_of(memory)?);
         }

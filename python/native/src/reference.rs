@@ -67,6 +67,7 @@ impl Op for PythonReference {
             dtype: DType::F64,
             inputs: inputs.collect(),
             outputs,
+            poison: 0xff,
             placement: Placement::Fresh,
             findings: Vec::new(),
         };

@@ -4,10 +4,14 @@ use serde::{Deserialize, Serialize};
 
 /// How the memory of a call is watched. A callable that is watched must return arrays, and nothing that merely
 /// becomes one when it is looked at.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Watch {
     /// What freed memory holds when the callable starts.
     pub poison: u8,
+    /// The outputs that are expected, by name.
+    pub outputs: Vec<String>,
+    /// Those of them that are inputs, written over: what these hold after the call is the result.
+    pub in_place: Vec<String>,
     /// Bytes of each output that is expected.
     pub output_bytes: Vec<usize>,
     /// Whether the inputs replace those of the last call that was watched, at the same addresses. Otherwise they lie

@@ -496,11 +496,15 @@ class Callable:
                 result = self.function(*inputs.values(), **keywords)
         except BaseException as error:
             return {"is": "raised", "text": traceback_text(error)}, []
-        if result is None:
+        placed = watch["in_place"] if watch and self.memory.shared else []
+        if result is None and (not placed or set(placed) != set(watch["outputs"])):
             return {"is": "no_array", "text": "it returned None, not an array or arrays"}, []
         outputs, described = [], []
         try:
-            for name, value in self.named(result, exact=bool(watch)):
+            named = [] if result is None else self.named(result, exact=bool(watch))
+            if placed:
+                named = written_in_place(named, watch["outputs"], placed, inputs, self.same)
+            for name, value in named:
                 if watch and not self.arrays.is_exact(value):
                     self.arrays.refuse(name, value)
                 dtype, array = self.arrays.to_numpy(name, value)
@@ -510,6 +514,11 @@ class Callable:
             return {"is": "no_array", "text": clean(f"its result cannot be read: {error}")}, []
         seen = self.memory.seen(views, blobs, outputs) if watch else []
         return {"is": "returned", "outputs": described, "seen": seen}, [data for _, _, data in outputs]
+
+    def same(self, returned: Any, array: Any) -> bool:
+        """Whether two arrays hold the same bytes."""
+        left, right = (self.arrays.to_numpy("output", value)[1] for value in (returned, array))
+        return bool(left.shape == right.shape and left.tobytes() == right.tobytes())
 
     @staticmethod
     def named(result: Any, exact: bool) -> list[tuple[str, Any]]:

@@ -5,6 +5,7 @@ use gpuemu_common::protocol::{NamedTensorData, Response, SubmitOutput, TensorDat
 use gpuemu_common::rng::blake2b;
 use gpuemu_engine::case::given::{Form, given};
 use gpuemu_engine::case::materialise;
+use gpuemu_engine::ops::check_domains;
 use gpuemu_engine::oracle::judge_given;
 use gpuemu_engine::schema::{Parameters, Schema};
 use gpuemu_engine::{Case, Verdict};
@@ -106,6 +107,9 @@ pub fn judge_tensors(
     let seed = identity(starts, parameters);
     let case = given(schema, op.subject.fingerprint(), seed, inputs, parameters, &wanted)
         .map_err(|error| Failure::invalid(format!("op '{}': {error}", op.name)))?;
+    check_domains(schema, &case).map_err(|error| {
+        Failure::invalid(format!("op '{}': {error}", op.name)).hint("the op is not defined there: mend the input")
+    })?;
     let verdict = judge_named(op, &case, outputs)?;
     Ok((case, verdict))
 }

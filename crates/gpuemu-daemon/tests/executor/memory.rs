@@ -45,7 +45,7 @@ fn inputs(values: [f64; 2]) -> NamedTensors {
 
 fn watched(callable: &mut Callable, inputs: &[(String, Tensor)], poison: u8, refill: bool) -> Watched {
     let bytes = inputs.first().map_or(0, |(_, tensor)| tensor.len() * tensor.dtype().size());
-    let watch = Watch { poison, output_bytes: vec![bytes, bytes], refill };
+    let watch = Watch { poison, output_bytes: vec![bytes, bytes], refill, ..Watch::default() };
     callable.call_watched(&Arguments { inputs, parameters: &Map::new(), timeout: PATIENCE }, &watch)
 }
 
@@ -87,6 +87,32 @@ fn what_a_callable_does_to_memory_is_seen() {
     assert_eq!(call(&mut callable("list_of_numbers"), &inputs([1.0, 2.0])).unwrap().len(), 2);
     assert!(call(&mut callable("lazy"), &inputs([1.0, 2.0])).is_ok());
     assert!(call(&mut callable("spoil"), &inputs([1.0, 2.0])).is_ok());
+}
+
+#[test]
+fn what_is_written_in_place_is_read_off_the_input() {
+    let Some(project) = Project::new() else { return };
+    let ops = "def right(x, y):\n    x += y\ndef returned(x, y):\n    x += y\n    return x\n\
+               def both(x, y):\n    out = x - y\n    x += y\n    return out\n\
+               def elsewhere(x, y):\n    return x + y\ndef forgot(x, y):\n    pass\n";
+    project.write("ops.py", ops);
+    let pool = Pool::new(5);
+    let call = |name: &str, outputs: &[&str]| {
+        let inputs = inputs([1.0, 2.0]);
+        let mut callable = project.callable(&pool, &format!("ops:{name}")).unwrap();
+        let outputs = outputs.iter().map(ToString::to_string).collect();
+        let watch = Watch { outputs, in_place: vec!["x".to_string()], ..Watch::default() };
+        let (outputs, _) = callable
+            .call_watched(&Arguments { inputs: &inputs, parameters: &Map::new(), timeout: PATIENCE }, &watch)?;
+        Ok::<_, ExecutorError>(outputs.into_iter().map(|(name, tensor)| (name, tensor.to_f64())).collect::<Vec<_>>())
+    };
+    let x = |values: [f64; 2]| ("x".to_string(), values.to_vec());
+    assert_eq!(call("right", &["x"]).unwrap(), [x([3.0, 5.0])]);
+    assert_eq!(call("returned", &["x"]).unwrap(), [x([3.0, 5.0])]);
+    assert_eq!(call("both", &["out", "x"]).unwrap(), [("out".to_string(), vec![-1.0, -1.0]), x([3.0, 5.0])]);
+    assert_eq!(call("forgot", &["x"]).unwrap(), [x([1.0, 2.0])]);
+    let error = call("elsewhere", &["x"]).unwrap_err().to_string();
+    assert!(error.contains("'x' came back as another array than the input"), "{error}");
 }
 
 #[test]

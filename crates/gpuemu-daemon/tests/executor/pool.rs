@@ -65,7 +65,7 @@ fn rates_are_printed() {
     let inputs = [small("a", DType::F32, &[16, 16]), small("b", DType::F32, &[16, 16])];
     let parameters = Map::new();
     let arguments = Arguments { inputs: &inputs, parameters: &parameters, timeout: PATIENCE };
-    let watch = Watch { poison: 0xff, output_bytes: vec![16 * 16 * 4], refill: false };
+    let watch = Watch { poison: 0xff, output_bytes: vec![16 * 16 * 4], ..Watch::default() };
     let rate_of = |calls: u32, call: &mut dyn FnMut()| {
         (0..3).for_each(|_| call());
         let start = Instant::now();

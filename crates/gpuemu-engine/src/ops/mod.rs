@@ -25,7 +25,7 @@ mod rounded;
 
 use std::sync::{Arc, LazyLock};
 
-pub use call::{Call, OpError};
+pub use call::{Call, OpError, check_domains};
 pub use expectation::{Excuse, ExcuseKind, Expectation};
 pub use gradient::GradientOp;
 pub use rounded::{Arithmetic, Overflow, Rounded};

@@ -73,6 +73,7 @@ impl<'a> Prepared<'a> {
             dtype: descriptor.dtype,
             inputs: inputs.collect(),
             outputs,
+            poison,
             placement,
             findings: Vec::new(),
         })

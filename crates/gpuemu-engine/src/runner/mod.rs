@@ -92,6 +92,8 @@ pub struct Invocation<'a> {
     /// Outputs in the order of the schema, those absent left out: poisoned, but for those written in place, which
     /// hold their input in its own layout and are the one buffer that such a kernel reads and writes.
     pub outputs: Vec<Buffer>,
+    /// What outputs hold that are not written in place, and freed memory should.
+    pub poison: u8,
     /// Where the inputs are to lie, for runners that can choose.
     pub placement: Placement,
     /// What the runner itself saw go wrong, beside what it returned.
@@ -109,6 +111,11 @@ impl Invocation<'_> {
     pub fn output_names(&self) -> impl Iterator<Item = &str> {
         let takes_part = |spec: &&TensorSpec| !spec.optional || self.present.contains(&spec.name);
         self.schema.outputs.iter().filter(takes_part).map(|spec| spec.name.as_str())
+    }
+
+    /// The outputs that take part and are written over an input.
+    pub fn overwriting(&self) -> impl Iterator<Item = &str> {
+        self.output_names().filter(|name| self.schema.inputs.iter().any(|input| input.name == *name))
     }
 
     /// Hands over an output that was computed elsewhere. Its shape and dtype are judged, not assumed.
