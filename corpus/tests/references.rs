@@ -67,6 +67,8 @@ fn float64_kernels_pass_and_their_mutants_do_not() {
             assert!(!verdict.failed(), "{}: {:?} {:?}", family.op, verdict.findings, verdict.case);
             caught += usize::from(judge(&subject, &case, &mut wrong).failed());
         }
-        assert!(caught > 10, "{}: a factor of 1 + 1e-9 was caught in {caught} of 60 cases", family.op);
+        // Indices and flags have no room for so small a factor.
+        let real = subject.schema().outputs.iter().any(|spec| spec.dtype.is_none_or(DType::is_float));
+        assert!(caught > 10 || !real, "{}: a factor of 1 + 1e-9 was caught in {caught} of 60 cases", family.op);
     }
 }

@@ -87,7 +87,8 @@ pub fn elu<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), Runner
     )
 }
 
-fn logistic<R: Real>(x: R, style: &Style) -> R {
+/// 1/(1 + e⁻ˣ) by the routes of a style.
+pub(crate) fn logistic<R: Real>(x: R, style: &Style) -> R {
     R::one().over(R::one() + (-x).exp(style.exp), style.division)
 }
 
@@ -109,7 +110,8 @@ pub fn silu<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), Runne
     })
 }
 
-fn hyperbolic<R: Real>(x: R, style: &Style) -> R {
+/// tanh x by the routes of a style.
+pub(crate) fn hyperbolic<R: Real>(x: R, style: &Style) -> R {
     let two = R::new(2.0);
     match style.tanh {
         TanhRoute::Direct => x.tanh(),

@@ -8,7 +8,8 @@ use crate::memory::{Rows, positions, store};
 use crate::mutation::{Mutated, Mutation};
 use crate::real::Real;
 
-fn reduce<R: Real>(
+/// One number for each row: `formula` gets the row in registers, and its width.
+pub(crate) fn reduce<R: Real>(
     call: &mut Invocation<'_>,
     plan: &Plan,
     neutral: R,

@@ -42,7 +42,11 @@ fn the_list_names_every_op() {
     for op in ["softmax", "layernorm", "matmul", "attention", "cross_entropy", "rope", "swiglu", "cumsum"] {
         assert!(text.lines().any(|line| line.trim_start().starts_with(op)), "{op} is missing:\n{text}");
     }
-    assert!(text.contains("22 ops"), "{text}");
+    let count = gpuemu_engine::ops::builtin().len();
+    assert!(count > 90 && text.contains(&format!("{count} ops")), "{text}");
+    for family in ["attention", "linear", "normalisation", "optimiser", "quantisation"] {
+        assert!(text.lines().any(|line| line == family), "{family} is missing:\n{text}");
+    }
 }
 
 #[test]
@@ -58,8 +62,59 @@ hint: did you mean 'softmax'? `gpuemu ops` lists all of them
 fn json_parses_with_nothing_around_it() {
     let output = gpuemu(&["ops", "--format", "json"]).assert().success();
     let list: serde_json::Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
-    assert_eq!(list.as_array().unwrap().len(), 22);
+    assert_eq!(list.as_array().unwrap().len(), gpuemu_engine::ops::builtin().len());
     let output = gpuemu(&["ops", "matmul", "--format", "json"]).assert().success();
     let one: serde_json::Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
     assert_eq!(one["schema"]["signature"], "a[M,K] b[K,N] -> out[M,N]");
+}
+
+fn names(output: &[u8]) -> Vec<String> {
+    let list: serde_json::Value = serde_json::from_slice(output).unwrap();
+    let name = |entry: &serde_json::Value| entry["schema"]["name"].as_str().unwrap().to_string();
+    list.as_array().unwrap().iter().map(name).collect()
+}
+
+#[test]
+fn ops_are_found_by_the_words_that_people_know_them_by() {
+    for (words, expected) in [
+        (&["paged"][..], "paged_attention"),
+        (&["vllm", "cache"], "reshape_and_cache"),
+        (&["Mamba"], "selective_scan"),
+        (&["fp8"], "scaled_fp8_matmul"),
+        (&["moe"], "fused_moe"),
+        (&["optimizer"], "adamw"),
+        (&["deepseek"], "block_scaled_fp8_matmul"),
+    ] {
+        let arguments = [&["ops", "--format", "json", "--search"], words].concat();
+        let output = gpuemu(&arguments).assert().success();
+        let found = names(&output.get_output().stdout);
+        assert!(found.iter().any(|name| name == expected), "{words:?}: {found:?}");
+        assert!(found.len() < gpuemu_engine::ops::builtin().len() / 2, "{words:?}: {found:?}");
+    }
+    gpuemu(&["ops", "--search", "zzz"]).assert().code(2).stdout_eq("").stderr_eq(str![[r#"
+error: no op has 'zzz'
+hint: `gpuemu ops` lists all of them
+
+"#]]);
+    let unknown = gpuemu(&["ops", "quantize"]).assert().code(2);
+    let text = String::from_utf8(unknown.get_output().stderr.clone()).unwrap();
+    assert!(text.contains("these have to do with it: "), "{text}");
+}
+
+#[test]
+fn the_headroom_of_an_op_is_measured_and_printed() {
+    let arguments = ["ops", "softmax", "adamw", "--headroom", "--cases", "40", "--mutant-cases", "20"];
+    let output = gpuemu(&arguments).assert().success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    assert!(text.contains("largest error over the tolerance"), "{text}");
+    assert!(text.contains("2 ops") && text.contains("0 false alarms"), "{text}");
+    let output = gpuemu(&[&arguments[..], &["--format", "json"]].concat()).assert().success();
+    let rows: serde_json::Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    for row in rows.as_array().unwrap() {
+        for dtype in ["float32", "float16", "bfloat16"] {
+            let share = row["largest_error_over_tolerance"][dtype].as_f64().unwrap();
+            assert!((0.0..1.0).contains(&share), "{row}");
+        }
+        assert!(row["mutants"].as_array().unwrap().len() >= 3, "{row}");
+    }
 }

@@ -80,7 +80,8 @@ def _case(header: dict[str, Any], numbers: Reals) -> Case:
     for spec in header["inputs"]:
         values = take(spec["shape"])
         if spec["dtype"] == "bool":
-            inputs[spec["name"]] = values != 0
+            # Of a tensor without dims, a comparison makes a scalar.
+            inputs[spec["name"]] = np.asarray(values != 0)
         else:
             whole = "int" in spec["dtype"]
             inputs[spec["name"]] = values.astype(np.int64) if whole else values

@@ -4,7 +4,7 @@ use crate::case::Strategy;
 use crate::ops::elementwise::silu::MINUS_INFINITY;
 use crate::ops::elementwise::tanh::tanh_condition;
 use crate::ops::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
-use crate::schema::{Property, Schema};
+use crate::schema::{Property, Schema, Units};
 
 const INVERSE_SQRT_2: f64 = std::f64::consts::FRAC_1_SQRT_2;
 /// √(2/π).
@@ -54,27 +54,32 @@ fn expect(call: &Call<'_>, formula: impl Fn(f64) -> (f64, f64)) -> Result<Vec<Ex
 }
 
 fn expect_erf(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-    let fast = call.units.fast_erf / call.units.u;
-    expect(call, |x| {
-        let z = x * INVERSE_SQRT_2;
-        let e = libm::erf(z);
-        // erfc keeps its digits where 1 + erf cancels.
-        let y = 0.5 * x * libm::erfc(-z);
-        let slope = if z.abs() > 27.0 { 0.0 } else { 2.26 * z.abs() * libm::exp(-z * z) };
-        let condition = 0.5 * x.abs() * (4.0 * e.abs() + fast + slope + (1.0 + e).abs()) + 2.0 * y.abs();
-        (y, condition)
-    })
+    expect(call, |x| erf_form(x, &call.units))
 }
 
 fn expect_tanh(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-    let units = call.units;
-    expect(call, |x| {
-        let z = TANH_SCALE * (x + TANH_CUBIC * x * x * x);
-        let t = libm::tanh(z);
-        let y = x * super::sigmoid::sigmoid(2.0 * z);
-        let slope = 1.0 - t * t;
-        let argument = if slope == 0.0 { 0.0 } else { 5.0 * slope * z.abs() };
-        let condition = 0.5 * x.abs() * (tanh_condition(z, t, &units) + argument + (1.0 + t).abs()) + 2.0 * y.abs();
-        (y, condition)
-    })
+    expect(call, |x| tanh_form(x, &call.units))
+}
+
+/// y and δ/u of the erf form for x above −Inf, without the underflow term.
+pub(in crate::ops) fn erf_form(x: f64, units: &Units) -> (f64, f64) {
+    let z = x * INVERSE_SQRT_2;
+    let e = libm::erf(z);
+    // erfc keeps its digits where 1 + erf cancels.
+    let y = 0.5 * x * libm::erfc(-z);
+    let slope = if z.abs() > 27.0 { 0.0 } else { 2.26 * z.abs() * libm::exp(-z * z) };
+    let fast = units.fast_erf / units.u;
+    let condition = 0.5 * x.abs() * (4.0 * e.abs() + fast + slope + (1.0 + e).abs()) + 2.0 * y.abs();
+    (y, condition)
+}
+
+/// y and δ/u of the tanh form for x above −Inf, without the underflow term.
+pub(in crate::ops) fn tanh_form(x: f64, units: &Units) -> (f64, f64) {
+    let z = TANH_SCALE * (x + TANH_CUBIC * x * x * x);
+    let t = libm::tanh(z);
+    let y = x * super::sigmoid::sigmoid(2.0 * z);
+    let slope = 1.0 - t * t;
+    let argument = if slope == 0.0 { 0.0 } else { 5.0 * slope * z.abs() };
+    let condition = 0.5 * x.abs() * (tanh_condition(z, t, units) + argument + (1.0 + t).abs()) + 2.0 * y.abs();
+    (y, condition)
 }

@@ -78,9 +78,12 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
     Ok(vec![expectation])
 }
 
-/// Mean, variance and their errors for one row.
-struct Moments {
+/// Mean, (biased) variance and their errors for one row.
+pub(in crate::ops) struct Moments {
     mean: f64,
+    pub variance: f64,
+    /// δv.
+    pub variance_error: f64,
     /// δμ.
     mean_error: f64,
     /// r = 1/√(v + eps).
@@ -88,11 +91,11 @@ struct Moments {
     /// g: relative error of r.
     inverse_error: f64,
     undetermined: bool,
-    overflow: bool,
+    pub overflow: bool,
 }
 
 impl Moments {
-    fn of(row: &[f64], eps: f64, call: &Call<'_>) -> Result<Self, OpError> {
+    pub fn of(row: &[f64], eps: f64, call: &Call<'_>) -> Result<Self, OpError> {
         let (units, count) = (call.units, row.len() as f64);
         let summation = call.summation(row.len())?;
         let (mut sum, mut absolute, mut squares) = (0.0, 0.0, 0.0);
@@ -124,6 +127,8 @@ impl Moments {
         let finite = row.iter().all(|x| x.is_finite());
         Ok(Self {
             mean,
+            variance,
+            variance_error,
             mean_error,
             inverse_deviation: 1.0 / (variance + eps).sqrt(),
             inverse_error: if relative < 1.0 { 1.0 / (1.0 - relative).sqrt() - 1.0 } else { f64::INFINITY },

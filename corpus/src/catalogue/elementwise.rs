@@ -1,8 +1,0 @@
-//! Flat kernels beyond the activations.
-
-use crate::implementations::Family;
-
-/// The ops of this group and their kernels.
-pub fn families() -> Vec<Family> {
-    Vec::new()
-}
