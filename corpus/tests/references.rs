@@ -56,6 +56,11 @@ fn float64_kernels_pass_and_their_mutants_do_not() {
         let implementation = family.implementations[0];
         let precision = gpuemu_engine::schema::Precision { order: None, ..implementation.style.precision() };
         let subject = Subject::new(ops::find(family.op).unwrap()).precision(precision);
+        // Whole numbers and what is always float32 cannot show such a factor.
+        let schema = subject.schema();
+        if !schema.dtypes.contains(&DType::F64) || schema.outputs.iter().all(|output| output.dtype.is_some()) {
+            continue;
+        }
         let sampler = Sampler { dtypes: vec![DType::F64], budget: 3_000, ..Sampler::default() };
         let mut right = StandIn::new(family.op, implementation.kernel, implementation.style, None);
         let wrong = gpuemu_corpus::mutation::Mutation::ScaleOutput(1.0 + 1e-9);

@@ -227,12 +227,16 @@ fn arrange(spec: &TensorSpec, dtype: DType, sizes: &Sizes, width: usize, element
                 (*first, *last) = (0.0, end as f64);
             }
         }
-        Domain::Permutation { .. } => {
+        Domain::Permutation { count } => {
             gpuemu_common::tensor::decode_slice(dtype, elements, &mut values);
+            let count = count.evaluate(sizes).unwrap_or(0);
             for row in values.chunks_exact_mut(width.max(1)) {
-                let mut order: Vec<usize> = (0..row.len()).collect();
+                let length = row.len();
+                let mut order: Vec<usize> = (0..length).collect();
                 order.sort_by(|left, right| row[*left].total_cmp(&row[*right]).then(left.cmp(right)));
-                row.iter_mut().zip(order).for_each(|(value, place)| *value = place as f64);
+                // Fewer than there are numbers spread over all of them, none twice.
+                let spread = |place: usize| if count > length { place * count / length } else { place };
+                row.iter_mut().zip(order).for_each(|(value, place)| *value = spread(place) as f64);
             }
         }
         Domain::Real | Domain::Probability | Domain::Range { .. } | Domain::Whole => return,

@@ -34,7 +34,7 @@ pub enum Domain {
         /// The last.
         end: Expression,
     },
-    /// Each whole number below this once, in any order; along the last dim where there are several.
+    /// Whole numbers below this, none twice, in any order; along the last dim where there are several.
     Permutation {
         /// How many.
         count: Expression,
