@@ -39,9 +39,10 @@ const VARIANCES: [Style; 5] = [
     Style { folded: true, ..TRITON.ordered(LANES) },
 ];
 
+/// Tiles first: in one running sum there is no carry to lose.
 const PREFIXES: [Style; 4] = [
-    TRITON.ordered(SEQUENTIAL),
     TRITON.ordered(TILE_32),
+    TRITON.ordered(SEQUENTIAL),
     TRITON.ordered(SummationOrder::Tile(128)),
     TRITON.ordered(SummationOrder::Tile(512)),
 ];

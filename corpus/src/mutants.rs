@@ -58,7 +58,7 @@ pub fn mutants(op: &str) -> Vec<Mutation> {
         "sum" => &[Mutation::DropMask],
         "mean" => &[Mutation::Unbiased, Mutation::DropMask],
         "max" => &[Mutation::Overwrite, Mutation::DropMask],
-        "cumsum" => &[Mutation::Overwrite, Mutation::OffByOne],
+        "cumsum" => &[Mutation::Overwrite, Mutation::OffByOne, Mutation::Named("the other direction")],
         "layernorm" => &[
             Mutation::DropRoot,
             Mutation::Unbiased,
@@ -77,7 +77,13 @@ pub fn mutants(op: &str) -> Vec<Mutation> {
             Mutation::EpsOutside,
             Mutation::DropMask,
         ],
-        "l2norm" => &[Mutation::DropRoot, Mutation::Constant(10.0), Mutation::EpsOutside, Mutation::DropMask],
+        "l2norm" => &[
+            Mutation::DropRoot,
+            Mutation::Constant(10.0),
+            Mutation::EpsOutside,
+            Mutation::Named("eps added in place of a minimum"),
+            Mutation::DropMask,
+        ],
         "matmul" => &[Mutation::Overwrite, Mutation::DropMask],
         "attention" => &[
             Mutation::DropFactor,

@@ -116,10 +116,11 @@ def max_of_rows(input: Reals, propagate_nan: bool = True) -> Expected:
     return Expected((np.maximum if propagate_nan else np.fmax).reduce(input, axis=-1))
 
 
-def cumsum(input: Reals) -> Expected:
-    """out[i] = sum(x[0..=i])."""
+def cumsum(input: Reals, exclusive: bool = False, reverse: bool = False) -> Expected:
+    """out[i] = sum(x[0..=i]), or x[0..i], or from the other end x[i..H] or x[i+1..H]."""
     width = input.shape[-1]
-    prefixes = np.where(np.tri(width, dtype=bool), input[..., None, :], 0.0)
+    summed = np.tri(width, k=-1 if exclusive else 0, dtype=bool)
+    prefixes = np.where(summed.T if reverse else summed, input[..., None, :], 0.0)
     return Expected(total(prefixes), total(np.abs(prefixes)))
 
 
@@ -142,9 +143,14 @@ def cross_entropy(input: Reals, target: Numbers) -> Expected:
     return Expected(log_of_sum(np.exp(below)) - of_target, np.abs(of_target) + 1.0)
 
 
-def l2norm(input: Reals, eps: float = 1e-12) -> Expected:
-    """x/sqrt(sum(x^2) + eps)."""
-    return Expected(input / np.sqrt(total(input**2) + eps)[..., None])
+def l2norm(
+    input: Reals, eps: float = 1e-12, eps_outside: bool = False, eps_is_minimum: bool = False
+) -> Expected:
+    """x/sqrt(sum(x^2) + eps), with eps outside of the root, or the larger of both in place of their sum."""
+    guarded = np.maximum if eps_is_minimum else np.add
+    squares = total(input**2)
+    divisor = guarded(np.sqrt(squares), eps) if eps_outside else np.sqrt(guarded(squares, eps))
+    return Expected(input / divisor[..., None])
 
 
 def rmsnorm(

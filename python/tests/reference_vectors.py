@@ -205,10 +205,22 @@ def parameter_cases(op: str, draws: Draws) -> Iterator[Record]:
     elif op in ("sum", "cumsum"):
         yield row_case(op, "no elements", draws.numbers(3, 0))
         yield row_case(op, "terms that cancel", np.concatenate([rows, -rows[:, ::-1]], axis=-1))
+        if op == "cumsum":
+            yield row_case(op, "exclusive", rows, exclusive=True)
+            yield row_case(op, "reverse", rows, reverse=True)
+            yield row_case(op, "exclusive and reverse", rows, exclusive=True, reverse=True)
+            yield row_case(op, "no elements, exclusive", draws.numbers(3, 0), exclusive=True)
     elif op == "l2norm":
         yield row_case(op, "eps", rows, eps=0.5)
         yield row_case(op, "no eps", rows[:3], eps=0.0)
         yield row_case(op, "no eps and no length", array([0, 0], [3, 4]), eps=0.0)
+        tiny = np.concatenate([rows, rows[:3] * 2.0**-64, np.zeros((1, 5))])
+        for eps in (1e-12, 0.5):
+            yield row_case(op, "eps outside of the root", tiny, eps=eps, eps_outside=True)
+            yield row_case(op, "eps as a minimum of the squares", tiny, eps=eps, eps_is_minimum=True)
+            yield row_case(
+                op, "eps as a minimum of the length", tiny, eps=eps, eps_outside=True, eps_is_minimum=True
+            )
     elif op == "rmsnorm":
         yield row_case(op, "weight", rows, weight)
         yield row_case(op, "weight and eps", rows, weight, eps=0.125)

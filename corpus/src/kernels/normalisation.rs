@@ -8,15 +8,39 @@ use crate::memory::{Rows, load, store};
 use crate::mutation::{Mutated, Mutation};
 use crate::real::Real;
 
+/// How eps keeps a divisor away from zero: added inside of the root, as most kernels do, or otherwise.
+#[derive(Clone, Copy)]
+struct Guard<R> {
+    eps: R,
+    outside: bool,
+    minimum: bool,
+}
+
+impl<R: Real> Guard<R> {
+    fn inside(eps: R) -> Self {
+        Self { eps, outside: false, minimum: false }
+    }
+
+    fn apply(&self, x: R) -> R {
+        // NaN compares as false and stays.
+        match self.minimum {
+            true if x < self.eps => self.eps,
+            true => x,
+            false => x + self.eps,
+        }
+    }
+}
+
 /// 1/√(x + eps), with the mutations of that expression.
-fn inverse_root<R: Real>(plan: &Plan, power: R, eps: R) -> R {
-    if plan.mutation.is(Mutation::DropRoot) {
-        return R::one().over(power + eps, plan.style.division);
-    }
-    if plan.mutation.is(Mutation::EpsOutside) {
-        return R::one().over(power.sqrt() + eps, plan.style.division);
-    }
-    R::one().over((power + eps).sqrt(), plan.style.division)
+fn inverse_root<R: Real>(plan: &Plan, power: R, guard: Guard<R>) -> R {
+    let divisor = if plan.mutation.is(Mutation::DropRoot) {
+        guard.apply(power)
+    } else if guard.outside != plan.mutation.is(Mutation::EpsOutside) {
+        guard.apply(power.sqrt())
+    } else {
+        guard.apply(power).sqrt()
+    };
+    R::one().over(divisor, plan.style.division)
 }
 
 /// A weight or bias of a column; absent ones are `otherwise`.
@@ -39,7 +63,7 @@ pub fn layernorm<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), 
     for row in 0..rows.starts.len() {
         let lanes: Vec<R> = load_row(plan, input, &rows, row, R::zero())?;
         let (mean, variance) = moments(plan, &lanes, rows.width, count);
-        let inverse = inverse_root(plan, variance, eps);
+        let inverse = inverse_root(plan, variance, Guard::inside(eps));
         for index in 0..rows.width {
             let x: R = load(input, rows.at(row, index))?;
             let normalised = if plan.mutation.is(Mutation::DropFactor) {
@@ -85,7 +109,7 @@ fn moments<R: Real>(plan: &Plan, lanes: &[R], width: usize, count: R) -> (R, R) 
 fn divide_by_length<R: Real>(
     call: &mut Invocation<'_>,
     plan: &Plan,
-    eps: R,
+    guard: Guard<R>,
     mean: bool,
     weight_offset: R,
 ) -> Result<(), RunnerError> {
@@ -104,7 +128,7 @@ fn divide_by_length<R: Real>(
         };
         let total = add_up(plan, &squares);
         let power = if mean { total.over(R::new(count as f64), plan.style.division) } else { total };
-        let inverse = inverse_root(plan, power, eps);
+        let inverse = inverse_root(plan, power, guard);
         for index in 0..rows.width {
             let x: R = load(input, rows.at(row, index))?;
             let scale = match weight {
@@ -121,11 +145,13 @@ fn divide_by_length<R: Real>(
 pub fn rmsnorm<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), RunnerError> {
     let eps = R::new(call.parameters.float("eps").unwrap_or(1e-5) * plan.mutation.constant());
     let offset = call.parameters.flag("unit_offset") && !plan.mutation.is(Mutation::DropFactor);
-    divide_by_length(call, plan, eps, true, if offset { R::one() } else { R::zero() })
+    divide_by_length(call, plan, Guard::inside(eps), true, if offset { R::one() } else { R::zero() })
 }
 
-/// x/√(Σx² + eps).
+/// x/√(Σx² + eps), or with eps outside of the root or as a minimum.
 pub fn l2norm<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), RunnerError> {
     let eps = R::new(call.parameters.float("eps").unwrap_or(1e-12) * plan.mutation.constant());
-    divide_by_length(call, plan, eps, false, R::zero())
+    let minimum = call.parameters.flag("eps_is_minimum") != plan.mutation.named("eps added in place of a minimum");
+    let guard = Guard { eps, outside: call.parameters.flag("eps_outside"), minimum };
+    divide_by_length(call, plan, guard, false, R::zero())
 }

@@ -59,7 +59,8 @@ pub fn max<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), Runner
     })
 }
 
-/// Running sums: in sequence, or tile by tile with a carry.
+/// Running sums: in sequence, or tile by tile with a carry; from the other end, and without the element itself, where
+/// that is asked for.
 pub fn cumsum<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), RunnerError> {
     let input = required(&call.inputs, 0)?;
     let rows = Rows::of(input);
@@ -70,17 +71,27 @@ pub fn cumsum<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), Run
         SummationOrder::Split(parts) => rows.width.div_ceil(parts.max(1)).max(1),
         _ => usize::MAX,
     };
-    let exclusive = plan.mutation.is(Mutation::OffByOne);
+    let exclusive = call.parameters.flag("exclusive") != plan.mutation.is(Mutation::OffByOne);
+    let reverse = call.parameters.flag("reverse") != plan.mutation.named("the other direction");
+    // A scan of tiles gives inclusive sums, of which the element is taken off again.
+    let subtracts = exclusive && tile != usize::MAX;
     for row in 0..rows.starts.len() {
-        let lanes: Vec<R> = load_row(plan, input, &rows, row, R::zero())?;
+        let mut lanes: Vec<R> = load_row(plan, input, &rows, row, R::zero())?;
+        lanes.truncate(rows.width);
+        if reverse {
+            lanes.reverse();
+        }
         let mut carry = R::zero();
-        for (index, chunk) in lanes[..rows.width].chunks(tile).enumerate() {
+        for (index, chunk) in lanes.chunks(tile).enumerate() {
             let mut running = R::zero();
             for (place, x) in chunk.iter().enumerate() {
                 let before = running;
                 running = narrow(plan, running + *x);
-                let value = carry + if exclusive { before } else { running };
-                store(output, out_rows.at(row, index * tile.min(rows.width) + place), scaled(plan, value))?;
+                let value =
+                    if subtracts { (carry + running) - *x } else { carry + if exclusive { before } else { running } };
+                let column = index * tile.min(rows.width) + place;
+                let column = if reverse { rows.width - 1 - column } else { column };
+                store(output, out_rows.at(row, column), scaled(plan, value))?;
             }
             carry = if plan.mutation.is(Mutation::Overwrite) { running } else { narrow(plan, carry + running) };
         }

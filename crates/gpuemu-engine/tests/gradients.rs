@@ -146,7 +146,10 @@ impl Arithmetic {
         let (x, g) = (&inputs[0], inputs.last().unwrap());
         match op {
             "softmax" => self.softmax_backward(x, g, size("H")),
-            "layernorm" => self.layernorm_backward(x, g, size("H"), 1e-5),
+            "layernorm" => {
+                let eps = case.descriptor.parameters.float("eps").unwrap();
+                self.layernorm_backward(x, g, size("H"), eps)
+            }
             "gelu" => self.gelu_backward(x, g),
             "matmul" => self.matmul_backward(x, &inputs[1], g, (size("M"), size("K"), size("N"))),
             "attention" => self.attention_backward([x, &inputs[1], &inputs[2], g], ["B", "M", "N", "D"].map(size)),

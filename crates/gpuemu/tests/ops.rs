@@ -11,7 +11,7 @@ fn gpuemu(arguments: &[&str]) -> Command {
 #[test]
 fn an_op_is_described_with_everything_that_judges_it() {
     gpuemu(&["ops", "softmax"]).assert().success().stderr_eq("").stdout_eq(str![[r#"
-softmax: Exponentials normalised along the last dim.
+softmax: Exponentials normalised along the last dim; a row with NaN or Inf, or of nothing but -Inf, is NaN.
   formula        exp(x - max) / sum(exp(x - max))
   signature      input[...,H] -> out[...,H]
   input          input[...,H] (case dtype): any number, NaN and infinities included

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
-from .cases import Reference
+from typing import Any
 
-REFERENCES: dict[str, Reference] = {}
+import torch
+
+from .cases import Case, Reference
+
+
+def matmul(case: Case) -> dict[str, Any]:
+    """`torch.matmul`."""
+    return {"out": torch.matmul(torch.from_numpy(case.input("a")), torch.from_numpy(case.input("b")))}
+
+
+REFERENCES: dict[str, Reference] = {"matmul": matmul}

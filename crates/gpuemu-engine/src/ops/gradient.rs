@@ -98,6 +98,12 @@ impl GradientOp {
         backward.aliases = schema.aliases.iter().map(|alias| format!("{alias}.backward")).collect();
         backward.summary = format!("The gradient of {}, given those of its outputs.", schema.name);
         backward.formula = format!("grad_x[i] = sum_j grad_y[j]*dy[j]/dx[i] with y = {}", schema.formula);
+        backward.keywords.push("gradient".to_string());
+        // The forward's own formula says nothing about it.
+        backward.bound =
+            "what finite differences of the forward's reference leave open, what moving every input by its \
+                          rounding does to the result, and roundings of the arithmetic"
+                .to_string();
         backward.inputs.extend(upstream);
         backward.outputs = outputs;
         backward.dtypes.retain(|dtype| dtype.is_float());

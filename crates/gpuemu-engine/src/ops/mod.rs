@@ -19,6 +19,7 @@ mod linear;
 mod loss;
 mod normalisation;
 mod optimiser;
+pub mod page;
 mod quantisation;
 mod reduction;
 mod rounded;
@@ -129,6 +130,9 @@ pub fn nearest(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::case::{Case, Sampler, materialise};
+    use crate::schema::{FinalRounding, Precision, SummationOrder, VarianceForm};
+    use gpuemu_common::DType;
 
     #[test]
     fn every_builtin_signature_parses() {
@@ -147,6 +151,142 @@ mod tests {
         sorted.sort_unstable();
         sorted.dedup();
         assert_eq!(names, sorted);
+    }
+
+    /// Ops whose description is demanded to be complete.
+    const DESCRIBED: [&str; 21] = [
+        "attention",
+        "cumsum",
+        "elu",
+        "gelu",
+        "gelu_tanh",
+        "l2norm",
+        "layernorm",
+        "leaky_relu",
+        "log_softmax",
+        "matmul",
+        "max",
+        "mean",
+        "relu",
+        "rmsnorm",
+        "rope",
+        "sigmoid",
+        "silu",
+        "softmax",
+        "sum",
+        "swiglu",
+        "tanh",
+    ];
+
+    fn described() -> Vec<&'static Arc<dyn Op>> {
+        let ops: Vec<_> = builtin().iter().filter(|op| DESCRIBED.contains(&op.schema().name.as_str())).collect();
+        assert_eq!(ops.len(), DESCRIBED.len());
+        ops
+    }
+
+    #[test]
+    fn names_and_aliases_are_unique() {
+        let mut names: Vec<&str> = Vec::new();
+        for op in builtin() {
+            names.push(&op.schema().name);
+            names.extend(op.schema().aliases.iter().map(String::as_str));
+        }
+        names.sort_unstable();
+        assert_eq!(names.windows(2).find(|pair| pair[0] == pair[1]), None);
+    }
+
+    #[test]
+    fn every_op_has_a_bound_in_words_keywords_and_usual_bugs() {
+        for op in described() {
+            let schema = op.schema();
+            assert!(!schema.bound.is_empty(), "{}", schema.name);
+            // What is exact whatever a kernel does has no class that matters.
+            assert!(!schema.classes.is_empty() || schema.bound.starts_with('0'), "{}", schema.name);
+            assert!(!schema.keywords.is_empty(), "{}", schema.name);
+            assert!(schema.usual_bugs.len() >= 3, "{}", schema.name);
+        }
+    }
+
+    #[test]
+    fn help_is_about_what_is_there_and_every_parameter_has_some() {
+        for op in described() {
+            let schema = op.schema();
+            let tensors = schema.inputs.iter().chain(&schema.outputs).map(|spec| spec.name.as_str());
+            let parameters: Vec<&str> = schema.parameters.iter().map(|spec| spec.name.as_str()).collect();
+            let known: Vec<&str> = tensors.chain(parameters.iter().copied()).collect();
+            let helped: Vec<&str> = schema.help.iter().map(|(name, _)| name.as_str()).collect();
+            for name in &helped {
+                assert!(known.contains(name), "{}: no '{name}'", schema.name);
+                assert_eq!(helped.iter().filter(|other| other == &name).count(), 1, "{}: {name}", schema.name);
+            }
+            for name in parameters {
+                assert!(helped.contains(&name), "{}: '{name}' has no help", schema.name);
+            }
+        }
+    }
+
+    /// Every field of a precision class with another value than the default.
+    fn other_classes() -> Vec<(String, Precision)> {
+        let other = Precision {
+            accumulate: Some(DType::BF16),
+            order: Some(SummationOrder::Pairwise),
+            intermediate: Some(DType::BF16),
+            tf32: true,
+            variance: Some(VarianceForm::OnePass),
+            folded: true,
+            fast_exp: false,
+            fast_division: false,
+            fast_tanh: true,
+            fast_erf: true,
+            flush_to_zero: true,
+            tensor_core: true,
+            rounding: FinalRounding::TowardZero,
+            atomics: true,
+        };
+        let plain = serde_json::to_value(Precision::default()).unwrap();
+        let other = serde_json::to_value(other).unwrap();
+        let fields = other.as_object().unwrap().iter();
+        let changed = fields.map(|(field, value)| {
+            let mut class = plain.clone();
+            assert_ne!(&class[field], value, "{field}");
+            class[field] = value.clone();
+            (field.clone(), serde_json::from_value(class).unwrap())
+        });
+        changed.collect()
+    }
+
+    /// What a bound says of a case: δ in bits, and the excuses.
+    fn bound(op: &dyn Op, case: &Case, precision: &Precision) -> Result<Vec<String>, OpError> {
+        let expectations = op.expect(&Call::new(op.schema(), case, precision)?)?;
+        let said = |expectation: &Expectation| {
+            let delta: Vec<u64> = expectation.delta.iter().map(|delta| delta.to_bits()).collect();
+            format!("{delta:?} {:?}", expectation.excuses)
+        };
+        Ok(expectations.iter().map(said).collect())
+    }
+
+    #[test]
+    fn the_classes_of_an_op_are_those_that_change_its_bound() {
+        let classes = other_classes();
+        let mut wrong = Vec::new();
+        for op in described() {
+            let schema = op.schema();
+            let fields: Vec<&str> = classes.iter().map(|(field, _)| field.as_str()).collect();
+            assert!(schema.classes.iter().all(|class| fields.contains(&class.as_str())), "{}", schema.name);
+            let sampler = Sampler { budget: 300, ..Sampler::default() };
+            let cases: Vec<Case> = (0..40)
+                .map(|index| sampler.case(schema, "", 1, index))
+                .map(|descriptor| materialise(schema, &descriptor).unwrap())
+                .collect();
+            for (field, precision) in &classes {
+                let plain = Precision::default();
+                let differs = |case: &Case| bound(op.as_ref(), case, &plain) != bound(op.as_ref(), case, precision);
+                if cases.iter().any(differs) != schema.classes.contains(field) {
+                    wrong.push(format!("{}: {field}", schema.name));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "declared and of no effect, or the other way round: {wrong:?}");
     }
 
     #[test]

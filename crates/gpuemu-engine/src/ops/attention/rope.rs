@@ -12,12 +12,23 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 "input[B,S,N,2*P] position:int32[B,S] in 0..2048 base:float=10000.0 interleaved:bool=false -> out[B,S,N,2*P]",
             )
             .alias(&["rotary_embedding"])
+            .choices("base", &[Scalar::Float(10_000.0), Scalar::Float(10_000.0), Scalar::Float(500_000.0)])
             .choices("interleaved", &[Scalar::Bool(false), Scalar::Bool(true)])
             .at_most("P", 128)
             .describe(
                 "Pair i of P rotated by position*base^(-i/P); pairs are (i, i+P), or (2i, 2i+1) where `interleaved`.",
                 "(x1*cos - x2*sin, x2*cos + x1*sin)",
             )
+            .help("input", "queries or keys: batch, sequence, heads, width")
+            .help("position", "position of each token, the same for all of its heads")
+            .help("base", "base of the frequencies (theta): pair i of P turns by base^(-i/P) a position")
+            .help("interleaved", "whether pairs are neighbours, as in GPT-J, and not one of each half, as in GPT-NeoX and Llama")
+            .bounded_by(
+                "u*(4*A + angle*(3 + 2*log(base)*i/P)*B) + u_mid*A + 2*(eta + flush + eta_mid) with A = |x1*cos| + |x2*sin|, \
+                 B = |x1*sin| + |x2*cos| for the first of a pair: the angle is computed in the accumulator",
+                &["accumulate", "intermediate", "flush_to_zero"],
+            )
+            .keywords(&["attention", "rotary position embedding", "positional encoding", "gpt-neox", "llama"])
             .holds(&[Property::Homogeneous { input: "input", degree: 1 }])
             .amplified_by(&[Strategy::Regular])
             .usual_bugs(&["sign of the sine", "halves and interleaved mixed up", "position ignored"]),
@@ -30,7 +41,8 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
     let (heads, pairs) = (call.size("N")?, call.size("P")?);
     let (base, interleaved) = (call.float("base")?, call.flag("interleaved"));
     let units = call.units;
-    let summation = call.summation(2)? + 2.0;
+    // Two products and their sum, in whatever order; a float64 reference has as many roundings of its own.
+    let roundings = if units.reference > 0.0 { 6.0 } else { 4.0 };
     let width = 2 * pairs;
     let mut expectation = Expectation::with_capacity(input.len());
     let mut rotations = Vec::with_capacity(pairs);
@@ -54,7 +66,7 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
                 let y = if second { x2 * cos + x1 * sin } else { x1 * cos - x2 * sin };
                 let size = (along * cos).abs() + (across * sin).abs();
                 let slope = (along * sin).abs() + (across * cos).abs();
-                let delta = units.u * (summation * size + angle_error * slope)
+                let delta = units.u * (roundings * size + angle_error * slope)
                     + units.mid * size
                     + 2.0 * (units.eta + units.flush + units.mid_eta);
                 expectation.push(y, delta);

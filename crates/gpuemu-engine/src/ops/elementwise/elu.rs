@@ -2,19 +2,31 @@
 
 use crate::case::Strategy;
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
-use crate::schema::{Property, Schema};
+use crate::schema::{Property, Scalar, Schema};
 
 /// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("elu", "input[...] alpha:float=1.0 -> out[...]")
+            .choices("alpha", &[Scalar::Float(1.0), Scalar::Float(1.0), Scalar::Float(0.5)])
             .describe(
-                "Exponential linear unit; admits kernels that compute exp(x) - 1.",
+                "Exponential linear unit; admits kernels that compute exp(x) - 1; NaN stays NaN.",
                 "x if x > 0 else alpha*(exp(x) - 1)",
             )
+            .help("alpha", "factor of exp(x) - 1; elements far below 0 tend to -alpha")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Regular])
-            .usual_bugs(&["wrong alpha", "-1 missing"]),
+            .bounded_by(
+                "flush where x > 0, else u*(|alpha|*exp(x)*(E + 2*|x|) + 3*|y|) + |alpha|*tiny + eta + flush: absolute \
+                 near 0, where exp(x) - 1 cancels",
+                &["accumulate", "fast_exp", "flush_to_zero"],
+            )
+            .keywords(&["activation", "exponential linear unit", "expm1", "celu", "selu"])
+            .usual_bugs(&[
+                "wrong alpha",
+                "-1 missing",
+                "exp of elements above 0, whose overflow reaches the result through 0*Inf",
+            ]),
         expect,
     )
 }

@@ -13,23 +13,52 @@ const TANH_CUBIC: f64 = 0.044_715;
 
 /// gelu with erf.
 pub(in crate::ops) fn erf_op() -> BuiltIn {
-    BuiltIn::new(schema("gelu", "0.5*x*(1 + erf(x/sqrt(2)))"), expect_erf)
+    BuiltIn::new(
+        schema(
+            "gelu",
+            "0.5*x*(1 + erf(x/sqrt(2)))",
+            "with erf: `approximate=\"none\"` of PyTorch, `approximate=False` of JAX and TensorFlow",
+        )
+        .alias(&["gelu_erf"])
+        .bounded_by(
+            "(u + u_mid)*(0.5*|x|*(4*|e| + fast_erf/u + 2.26*|z|*exp(-z^2) + |1 + e|) + 2*|y|) + (|x| + 1)*(tiny + \
+                 eta_mid) with z = x/sqrt(2), e = erf(z), fast_erf = 2^-20 where declared: absolute in the left tail, \
+                 where 1 + e cancels",
+            &["accumulate", "intermediate", "fast_erf"],
+        ),
+        expect_erf,
+    )
 }
 
 /// gelu with tanh.
 pub(in crate::ops) fn tanh_op() -> BuiltIn {
-    BuiltIn::new(schema("gelu_tanh", "0.5*x*(1 + tanh(sqrt(2/pi)*(x + 0.044715*x^3)))"), expect_tanh)
+    BuiltIn::new(
+        schema(
+            "gelu_tanh",
+            "0.5*x*(1 + tanh(sqrt(2/pi)*(x + 0.044715*x^3)))",
+            "with tanh: `approximate=\"tanh\"` of PyTorch, `approximate=True` of JAX (its default) and TensorFlow",
+        )
+        .alias(&["gelu_new", "gelu_pytorch_tanh", "gelu_fast"])
+        .bounded_by(
+            "(u + u_mid)*(0.5*|x|*(T + 5*(1 - t^2)*|z| + |1 + t|) + 2*|y|) + (|x| + 1)*(tiny + eta_mid) with \
+             z = sqrt(2/pi)*(x + 0.044715*x^3), t = tanh(z), T = (Q + 2)*(1 + |t|) + 1 + 0.5*(1 - t^2)*(E + 4*|z|) + \
+             fast_tanh*|t|/u, fast_tanh = 2^-11 where declared: absolute in the left tail, where 1 + t cancels",
+            &["accumulate", "intermediate", "fast_exp", "fast_division", "fast_tanh"],
+        ),
+        expect_tanh,
+    )
 }
 
-fn schema(name: &str, formula: &str) -> Schema {
+fn schema(name: &str, formula: &str, convention: &str) -> Schema {
     Schema::builtin(name, "input[...] -> out[...]")
-        .describe("Gaussian error linear unit; at -Inf NaN or 0.", formula)
+        .describe(&format!("Gaussian error linear unit, {convention}; at -Inf NaN or 0."), formula)
+        .keywords(&["activation", "gaussian error linear unit", "transformer", "mlp", "approximate"])
         .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
         .amplified_by(&[Strategy::Regular])
         .usual_bugs(&["factor 0.5 dropped", "wrong cubic coefficient", "erf and tanh form mixed up"])
 }
 
-fn expect(call: &Call<'_>, formula: impl Fn(f64) -> (f64, f64)) -> Result<Vec<Expectation>, OpError> {
+fn expect(call: &Call<'_>, polynomial: bool, formula: impl Fn(f64) -> (f64, f64)) -> Result<Vec<Expectation>, OpError> {
     let input = call.input("input")?;
     let mut expectation = Expectation::with_capacity(input.len());
     for x in input {
@@ -38,7 +67,7 @@ fn expect(call: &Call<'_>, formula: impl Fn(f64) -> (f64, f64)) -> Result<Vec<Ex
             continue;
         }
         let (y, condition) = formula(*x);
-        let unguarded = call.precision.fast_erf && x.abs() > 0.5 * call.units.max;
+        let unguarded = polynomial && x.abs() > 0.5 * call.units.max;
         if unguarded {
             // A polynomial for erf meets Inf times 0, and x*(1 + erf) is twice the result.
             let image = ExcuseKind::Overflow { nan: x.is_infinite(), infinite: true, value: None };
@@ -54,11 +83,11 @@ fn expect(call: &Call<'_>, formula: impl Fn(f64) -> (f64, f64)) -> Result<Vec<Ex
 }
 
 fn expect_erf(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-    expect(call, |x| erf_form(x, &call.units))
+    expect(call, call.precision.fast_erf, |x| erf_form(x, &call.units))
 }
 
 fn expect_tanh(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-    expect(call, |x| tanh_form(x, &call.units))
+    expect(call, false, |x| tanh_form(x, &call.units))
 }
 
 /// y and δ/u of the erf form for x above −Inf, without the underflow term.

@@ -1,19 +1,31 @@
 //! leaky_relu: x, or slope·x below zero.
 
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
-use crate::schema::{Property, Schema};
+use crate::schema::{Property, Scalar, Schema};
 
 /// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("leaky_relu", "input[...] negative_slope:float=0.01 -> out[...]")
-            .describe("Negative elements are scaled.", "x if x > 0 else negative_slope*x")
+            .alias(&["lrelu"])
+            .choices("negative_slope", &[Scalar::Float(0.01), Scalar::Float(0.01), Scalar::Float(0.2)])
+            .describe(
+                "Negative elements are multiplied by `negative_slope` (TensorFlow calls it alpha); NaN stays NaN.",
+                "x if x > 0 else negative_slope*x",
+            )
+            .help("negative_slope", "factor of elements at and below 0")
             .holds(&[
                 Property::PermutationEquivariant,
                 Property::BatchInvariant,
                 Property::Homogeneous { input: "input", degree: 1 },
             ])
-            .usual_bugs(&["wrong slope"]),
+            .bounded_by("flush where x > 0, else 2*u*|y| + eta + flush", &["accumulate", "flush_to_zero"])
+            .keywords(&["activation", "rectifier", "prelu", "slope"])
+            .usual_bugs(&[
+                "wrong slope, such as a default in place of the parameter",
+                "max(x, slope*x) where the slope is above 1 or below 0",
+                "tail elements not masked",
+            ]),
         expect,
     )
 }

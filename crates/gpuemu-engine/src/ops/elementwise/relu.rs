@@ -13,7 +13,13 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 Property::BatchInvariant,
                 Property::Homogeneous { input: "input", degree: 1 },
             ])
-            .usual_bugs(&["threshold other than zero", "tail elements not masked"]),
+            .bounded_by("0 + flush: every element is an input or zero", &["flush_to_zero"])
+            .keywords(&["activation", "rectifier", "clamp", "threshold"])
+            .usual_bugs(&[
+                "threshold other than zero",
+                "tail elements not masked",
+                "NaN becomes 0, as `fmax(x, 0)` makes of it",
+            ]),
         expect,
     )
 }

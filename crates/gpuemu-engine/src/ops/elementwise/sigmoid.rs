@@ -8,10 +8,17 @@ use crate::schema::{Property, Schema, Units};
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("sigmoid", "input[...] -> out[...]")
-            .describe("Logistic function.", "1/(1 + exp(-x))")
+            .alias(&["logistic", "expit"])
+            .describe("Logistic function; 0 at -Inf and 1 at Inf, whichever way it is computed.", "1/(1 + exp(-x))")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Regular])
-            .usual_bugs(&["sign of the exponent", "argument scaled"]),
+            .bounded_by("u*y*(Q + 2 + (1 - y)*(E + 2*|x|)) + 2*tiny", &["accumulate", "fast_exp", "fast_division"])
+            .keywords(&["activation", "logistic function", "gate", "probability"])
+            .usual_bugs(&[
+                "sign of the exponent",
+                "argument scaled",
+                "exp(x)/(1 + exp(x)), which is Inf/Inf for large x",
+            ]),
         expect,
     )
 }

@@ -13,7 +13,16 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .describe("Sigmoid-weighted linear unit; at -Inf NaN or 0.", "x * sigmoid(x)")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Regular])
-            .usual_bugs(&["argument of the sigmoid scaled", "sigmoid missing"]),
+            .bounded_by(
+                "u*(|x|*s*(Q + 2 + (1 - s)*(E + 2*|x|)) + |y|) + (|x| + 2)*tiny with s = sigmoid(x)",
+                &["accumulate", "fast_exp", "fast_division"],
+            )
+            .keywords(&["activation", "sigmoid linear unit", "gate", "mlp"])
+            .usual_bugs(&[
+                "argument of the sigmoid scaled",
+                "sigmoid missing, or not multiplied with x",
+                "x/(1 + exp(-x)) in a narrow dtype, whose exponential overflows",
+            ]),
         expect,
     )
 }

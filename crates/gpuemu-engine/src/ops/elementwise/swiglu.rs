@@ -11,14 +11,28 @@ pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("swiglu", "gate[...,H] up[...,H] -> out[...,H]")
             .alias(&["silu_and_mul"])
-            .describe("Gated unit of most language models; at a gate of -Inf NaN or 0.", "silu(gate) * up")
+            .describe(
+                "Gated unit of most language models, its two halves as two tensors; at a gate of -Inf NaN or 0.",
+                "silu(gate) * up",
+            )
+            .help("gate", "the half that goes through silu (the first half of packed weights, usually)")
+            .help("up", "the half that is multiplied with it")
             .holds(&[
                 Property::PermutationEquivariant,
                 Property::BatchInvariant,
                 Property::Homogeneous { input: "up", degree: 1 },
             ])
             .amplified_by(&[Strategy::Regular])
-            .usual_bugs(&["halves swapped", "activation on the wrong half"]),
+            .bounded_by(
+                "|up|*(delta of silu(gate) + eta_mid) + (2*u + u_mid)*|y| + eta + flush",
+                &["accumulate", "intermediate", "fast_exp", "fast_division", "flush_to_zero"],
+            )
+            .keywords(&["activation", "gated linear unit", "glu", "mlp", "llama"])
+            .usual_bugs(&[
+                "halves swapped",
+                "activation on the wrong half, or on both",
+                "gelu, or a scaled sigmoid, in place of silu",
+            ]),
         expect,
     )
 }

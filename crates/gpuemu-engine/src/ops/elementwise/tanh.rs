@@ -11,7 +11,17 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .describe("Hyperbolic tangent; admits kernels that compute 2*sigmoid(2x) - 1.", "tanh(x)")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Regular])
-            .usual_bugs(&["factor in the argument", "(e-1)/(e+1) that overflows to NaN"]),
+            .bounded_by(
+                "u*((Q + 2)*(1 + |y|) + 1 + 0.5*(1 - y^2)*(E + 4*|x|)) + fast_tanh*|y| + tiny with fast_tanh = 2^-11 where \
+                 declared: absolute near 0, where 2*sigmoid(2x) - 1 cancels",
+                &["accumulate", "fast_exp", "fast_division", "fast_tanh"],
+            )
+            .keywords(&["activation", "hyperbolic tangent", "saturation"])
+            .usual_bugs(&[
+                "factor in the argument",
+                "(e-1)/(e+1) that overflows to NaN",
+                "2*sigmoid(x) - 1, without the 2 in the argument",
+            ]),
         expect,
     )
 }

@@ -14,7 +14,13 @@ pub(in crate::ops) fn op() -> BuiltIn {
         Schema::builtin("matmul", "a[M,K] b[K,N] -> out[M,N]")
             .alias(&["gemm", "mm"])
             .reduces(&["K"])
-            .describe("Matrix product.", "out[i,j] = sum_k a[i,k]*b[k,j]")
+            .describe("Matrix product; zeros where K is 0.", "out[i,j] = sum_k a[i,k]*b[k,j]")
+            .bounded_by(
+                "(u*F + 2*u_in + u_in^2)*sum|a*b| + K*(eta + flush) with F of K terms; 0 where all elements are whole numbers \
+                 up to 2048 and sum|a*b| is exact in the accumulator",
+                &["order", "accumulate", "tf32", "tensor_core", "flush_to_zero"],
+            )
+            .keywords(&["linear algebra", "matrix multiplication", "dot product", "dense", "tensor core", "split-k"])
             .holds(&[
                 Property::Linear { input: "a" },
                 Property::Linear { input: "b" },

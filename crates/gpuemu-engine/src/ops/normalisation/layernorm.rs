@@ -3,18 +3,35 @@
 use crate::case::Strategy;
 use crate::ops::expectation::overflows;
 use crate::ops::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
-use crate::schema::{Property, Schema, VarianceForm};
+use crate::schema::{Property, Scalar, Schema, VarianceForm};
 
 /// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("layernorm", "input[...,H] weight?[H] bias?[H] eps:float=1e-5 -> out[...,H]")
             .alias(&["layer_norm"])
+            .choices("eps", &[Scalar::Float(1e-5), Scalar::Float(1e-5), Scalar::Float(1e-3)])
             .reduces(&["H"])
             .at_least("H", 1)
-            .describe("Rows normalised to mean 0 and (biased) variance 1.", "(x - mean)/sqrt(var + eps)*weight + bias")
+            .describe(
+                "Rows normalised to mean 0 and variance 1, then scaled and shifted where there are `weight` and `bias`. \
+                 The variance is biased (divided by H), and `eps` is added to it, inside of the root.",
+                "(x - mean)/sqrt(var + eps)*weight + bias",
+            )
+            .help("weight", "factor of each column (gamma, scale); 1 where absent")
+            .help("bias", "addend of each column (beta); 0 where absent")
+            .help("eps", "added to the variance, inside of the root")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Tiny, Strategy::Shifted, Strategy::Regular])
+            .bounded_by(
+                "|w|*r*(1 + g)*dm + |w*n|*(g + u*(R + 4)) + u*(|y| + |b|) + 2*u_mid*|w*n| and underflow, with n = (x - \
+                 mean)*r, r = 1/sqrt(var + eps), dm = u*(F*mean|x| + 2*|mean|), g = (1 - dv/(var + eps) - u)^(-1/2) - 1, \
+                 dv = u*(F + 4)*var + dm^2, and u*F*sqrt(var*mean(x^2)) more unless two-pass, u*(F + 3)*(mean(x^2) + \
+                 2*|mean|*mean|x|) more where one-pass; 2*u*(|x| + |mean|)*r*|w| more where folded; nothing is said \
+                 where dv >= 0.9*(var + eps)",
+                &["order", "accumulate", "intermediate", "variance", "folded", "tensor_core", "flush_to_zero"],
+            )
+            .keywords(&["normalisation", "layer normalization", "mean", "variance", "gamma", "beta", "transformer"])
             .usual_bugs(&[
                 "padding enters the variance",
                 "one-pass variance",

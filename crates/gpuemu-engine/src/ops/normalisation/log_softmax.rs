@@ -10,14 +10,29 @@ pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("log_softmax", "input[...,H] -> out[...,H]")
             .reduces(&["H"])
-            .describe("Logarithm of the softmax along the last dim.", "x - max - log(sum(exp(x - max)))")
+            .describe(
+                "Natural logarithm of the softmax along the last dim; a row with NaN or Inf, or of nothing but -Inf, is \
+                 NaN, and -Inf beside numbers stays -Inf.",
+                "x - max - log(sum(exp(x - max)))",
+            )
             .holds(&[
                 Property::PermutationEquivariant,
                 Property::BatchInvariant,
                 Property::ShiftInvariant { input: "input" },
             ])
             .amplified_by(&[Strategy::Regular, Strategy::Tiny])
-            .usual_bugs(&["padding enters the denominator", "log of a softmax that underflowed"]),
+            .bounded_by(
+                "u*(F + a*W + E + 3*log(S) + 3*(|max| + |x|)) + H*tiny/S + eta + flush + u_mid*(W + 2 + |max| + 2*log(S) + \
+                 2*|y|) + (3 + H)*eta_mid with F of H terms, S = sum(exp(x - max)), W = sum(softmax*(max - x)), which \
+                 grows by |max| where folded",
+                &["order", "accumulate", "intermediate", "folded", "fast_exp", "tensor_core"],
+            )
+            .keywords(&["normalisation", "log probabilities", "logits", "nll", "logsumexp"])
+            .usual_bugs(&[
+                "padding enters the denominator",
+                "log of a softmax that underflowed",
+                "maximum subtracted in the exponent and not outside of it",
+            ]),
         expect,
     )
 }

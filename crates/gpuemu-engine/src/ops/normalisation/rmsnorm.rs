@@ -4,7 +4,7 @@ use crate::case::Strategy;
 use crate::ops::expectation::overflows;
 use crate::ops::normalisation::layernorm::UNDETERMINED_VARIANCE;
 use crate::ops::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
-use crate::schema::{Property, Scalar, Schema};
+use crate::schema::{Property, Scalar, Schema, Units};
 
 /// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
@@ -13,13 +13,24 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .alias(&["rms_norm"])
             .reduces(&["H"])
             .at_least("H", 1)
+            .choices("eps", &[Scalar::Float(1e-5), Scalar::Float(1e-5), Scalar::Float(1e-6)])
             .choices("unit_offset", &[Scalar::Bool(false), Scalar::Bool(true)])
             .describe(
-                "Rows divided by their root mean square; `unit_offset` scales by 1 + weight where there is one.",
+                "Rows divided by their root mean square, then scaled where there is a `weight`. `eps` is added to the mean \
+                 square, inside of the root; `unit_offset` scales by 1 + weight where there is one.",
                 "x/sqrt(mean(x^2) + eps)*weight",
             )
+            .help("weight", "factor of each column (gamma, scale); 1 where absent")
+            .help("eps", "added to the mean square, inside of the root (PyTorch takes that of the dtype where none is given)")
+            .help("unit_offset", "whether the factor is 1 + weight, as in Gemma and in kernels with a zero-centred gamma")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Tiny, Strategy::Regular])
+            .bounded_by(
+                "|y|*(g + u*(R + Q + 3) + u_mid) and underflow, with F of H terms, q = mean(x^2), \
+                 g = (1 - u*(F + 2)*q/(q + eps) - u)^(-1/2) - 1; nothing is said where squares are lost to underflow",
+                &["order", "accumulate", "intermediate", "fast_division", "tensor_core", "flush_to_zero"],
+            )
+            .keywords(&["normalisation", "root mean square", "gamma", "llama", "gemma", "transformer"])
             .usual_bugs(&["square root dropped", "eps outside of the root", "mean over the padded width"]),
         expect,
     )
@@ -42,20 +53,69 @@ pub(in crate::ops) fn normalise(
     eps: f64,
     scale: impl Fn(usize) -> f64,
 ) -> Result<Vec<Expectation>, OpError> {
+    divide_by_length(call, input, width, divisor, Guard { eps, outside: false, minimum: false }, scale)
+}
+
+/// How eps keeps a divisor away from zero.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::ops) struct Guard {
+    pub eps: f64,
+    /// It stands outside of the root.
+    pub outside: bool,
+    /// It is the least that what it guards may be, in place of added to it.
+    pub minimum: bool,
+}
+
+impl Guard {
+    fn apply(&self, guarded: f64) -> f64 {
+        if !self.minimum {
+            return guarded + self.eps;
+        }
+        // f64::max would lose a NaN.
+        if guarded < self.eps { self.eps } else { guarded }
+    }
+
+    /// The root of `power`, which may be off by `error`, guarded; by how much of itself its inverse may be off; and
+    /// whether that says nothing.
+    fn root(&self, power: f64, error: f64, units: &Units) -> (f64, f64, bool) {
+        let root = if self.outside { self.apply(power.sqrt()) } else { self.apply(power).sqrt() };
+        // Neither an addend nor a minimum makes an error larger.
+        let relative = if self.outside {
+            let up = error / ((power + error).sqrt() + power.sqrt());
+            let down = error.min(power) / (power.sqrt() + (power - error).max(0.0).sqrt());
+            let moved = if error == 0.0 { 0.0 } else { up.max(down) };
+            moved / root + units.u
+        } else {
+            error / self.apply(power) + units.u
+        };
+        let remaining = if self.outside { 1.0 - relative } else { (1.0 - relative).sqrt() };
+        let inverse_error = if relative < 1.0 { 1.0 / remaining - 1.0 } else { f64::INFINITY };
+        (root, inverse_error, relative.is_nan() || relative >= 0.9)
+    }
+}
+
+/// Rows divided by their guarded length √(Σx²/divisor), times a scale for each column.
+pub(in crate::ops) fn divide_by_length(
+    call: &Call<'_>,
+    input: &[f64],
+    width: usize,
+    divisor: f64,
+    guard: Guard,
+    scale: impl Fn(usize) -> f64,
+) -> Result<Vec<Expectation>, OpError> {
     let units = call.units;
     let summation = call.summation(width.max(1))?;
     let mut expectation = Expectation::with_capacity(input.len());
     for row in input.chunks_exact(width.max(1)) {
         let squares: f64 = row.iter().map(|x| x * x).sum();
         let power = squares / divisor;
-        let root = (power + eps).sqrt();
         // Squares below the smallest (sub)normal vanish, each of them.
         let lost = width as f64 * (units.eta + units.flush) / divisor;
-        let relative = (units.u * (summation + 2.0) * power + lost) / (power + eps) + units.u;
-        let inverse_error = if relative < 1.0 { 1.0 / (1.0 - relative).sqrt() - 1.0 } else { f64::INFINITY };
+        let error = units.u * (summation + 2.0) * power + lost;
+        let (root, inverse_error, vanishing) = guard.root(power, error, &units);
         // Of the row itself: in float64 the sum overflows here as it does in the kernel.
         let finite = row.iter().all(|x| x.is_finite());
-        let undetermined = finite && (relative.is_nan() || relative >= 0.9);
+        let undetermined = finite && vanishing;
         let overflow = finite && overflows(squares, units.max);
         for (column, x) in row.iter().enumerate() {
             let w = scale(column);

@@ -9,17 +9,29 @@ pub(in crate::ops) fn op() -> BuiltIn {
         Schema::builtin("max", "input[...,H] propagate_nan:bool=true -> out[...]")
             .reduces(&["H"])
             .at_least("H", 1)
+            .alias(&["reduce_max"])
             .choices("propagate_nan", &[Scalar::Bool(true), Scalar::Bool(false)])
             .describe(
                 "Largest element along the last dim; NaN wins, or is skipped where `propagate_nan` is false and the row has a number.",
                 "max(x)",
+            )
+            .help(
+                "propagate_nan",
+                "whether a NaN is the largest element of its row, as in PyTorch and JAX, or is skipped, as in `fmax` \
+                 and `tl.max`",
             )
             .holds(&[
                 Property::PermutationEquivariant,
                 Property::BatchInvariant,
                 Property::Homogeneous { input: "input", degree: 1 },
             ])
-            .usual_bugs(&["starts from 0 in place of -Inf", "padding wins over negative rows"]),
+            .bounded_by("0 + flush: the result is one of the inputs", &["flush_to_zero"])
+            .keywords(&["reduction", "maximum", "largest", "row max"])
+            .usual_bugs(&[
+                "starts from 0 in place of -Inf",
+                "padding wins over negative rows",
+                "starts from the most negative finite number, which beats a row of -Inf",
+            ]),
         expect,
     )
 }

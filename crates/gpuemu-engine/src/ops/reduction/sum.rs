@@ -11,7 +11,8 @@ pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("sum", "input[...,H] -> out[...]")
             .reduces(&["H"])
-            .describe("Sum along the last dim.", "sum(x)")
+            .alias(&["reduce_sum"])
+            .describe("Sum along the last dim; of no elements it is 0.", "sum(x)")
             .holds(&[
                 Property::PermutationEquivariant,
                 Property::BatchInvariant,
@@ -19,7 +20,17 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 Property::Homogeneous { input: "input", degree: 1 },
             ])
             .amplified_by(&[Strategy::Integers, Strategy::Shifted])
-            .usual_bugs(&["tail elements dropped", "accumulation in a narrow dtype"]),
+            .bounded_by(
+                "u*F*sum|x| + H*flush with F of H terms; without the first term where all x are whole numbers up to 2048 \
+                 and sum|x| is exact in the accumulator",
+                &["order", "accumulate", "tensor_core", "flush_to_zero"],
+            )
+            .keywords(&["reduction", "total", "accumulate", "row sum"])
+            .usual_bugs(&[
+                "tail elements dropped",
+                "accumulation in a narrow dtype",
+                "partial sums of blocks overwritten in place of added",
+            ]),
         expect,
     )
 }
