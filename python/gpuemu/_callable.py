@@ -92,9 +92,8 @@ class Bridge:
         if self.out is not None:
             return self._written(result, outs)
         try:
-            named = [
-                (name, adapter.to_numpy(value, self._label(name))) for name, value in self._results(result, arrays)
-            ]
+            results = self._results(result, arrays)
+            named = [(name, adapter.to_numpy(value, self._label(name))) for name, value in results]
         except NotAnArrayError as error:
             return str(error)
         remarks = self._overwritten()
@@ -111,8 +110,8 @@ class Bridge:
     def _results(self, result: Any, arrays: dict[str, Any]) -> list[tuple[str, Any]]:
         """Return the outputs by name or place.
 
-        What an op writes over its inputs is found there, whatever came back beside it; frameworks whose arrays
-        cannot be written return it.
+        What an op writes over its inputs is found there, whatever came back beside it; frameworks whose
+        arrays cannot be written return it.
         """
         placed = [name for name in self.in_place if name in arrays] if self.adapter.shares_memory else []
         if not placed:
@@ -126,8 +125,8 @@ class Bridge:
         for name in placed:
             if name in found and not self._same(found[name], arrays[name]):
                 raise NotAnArrayError(
-                    f"'{name}' came back as another array than the input, which holds something else; the op works "
-                    "in place: write its result into the input"
+                    f"'{name}' came back as another array than the input, which holds something else; the op "
+                    "works in place: write its result into the input"
                 )
             found[name] = arrays[name]
         # Optional outputs that did not come back are missed elsewhere.

@@ -154,7 +154,8 @@ def test_a_value_outside_of_its_domain_is_named_with_its_index() -> None:
     assert gpuemu.validate("cross_entropy", [logits, np.array([0, 1, 3])], loss).passed
     with pytest.raises(ClientError) as caught:
         gpuemu.validate("cross_entropy", [logits, np.array([0, 7, 3])], loss)
-    assert str(caught.value).startswith("op 'cross_entropy': input 'target' has 7 at [1], outside of 0..V (0..4)")
+    text = "op 'cross_entropy': input 'target' has 7 at [1], outside of 0..V"
+    assert str(caught.value).startswith(text), str(caught.value)
 
 
 def test_other_things_that_are_refused() -> None:

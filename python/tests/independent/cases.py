@@ -1,4 +1,4 @@
-"""Generated cases with what the engine's reference expects, and their comparison with another implementation."""
+"""Generated cases with what the engine's reference expects, compared with another implementation."""
 
 from __future__ import annotations
 
@@ -113,14 +113,16 @@ class Agreement(NamedTuple):
 def agreement(case: Case, outputs: dict[str, Any]) -> Agreement:
     """Compare an independent implementation with the engine's reference.
 
-    What the conditions say float32 may lose, float64 loses 2**-29 of: that, for both sides and with a margin of
-    four, and eight ulp are allowed.
+    What the conditions say float32 may lose, float64 loses 2**-29 of: that, for both sides and with a margin
+    of four, and eight ulp are allowed.
     """
     compared, excused, share = 0, 0, 0.0
     for name, expected in case.expected.items():
         values = np.asarray(outputs[name], dtype=np.float64)
         if values.shape != expected.values.shape:
-            return Agreement(compared, excused, share, f"{name} has shape {values.shape}, not {expected.values.shape}")
+            return Agreement(
+                compared, excused, share, f"{name} has shape {values.shape}, not {expected.values.shape}"
+            )
         judged = ~expected.excused
         compared += int(judged.sum())
         excused += int(expected.excused.sum())
