@@ -36,7 +36,9 @@ def test_agrees_with_the_engine(op: str) -> None:
         assert found.problem is None, f"{where}: {found.problem}"
         compared, excused, share = compared + found.compared, excused + found.excused, max(share, found.share)
         count += 1
-    print(f"{op}: {count} cases, {compared} elements, {excused} excused, at most {share:.2f} of what is allowed")
+    print(
+        f"{op}: {count} cases, {compared} elements, {excused} excused, at most {share:.2f} of what is allowed"
+    )
     assert count == CASES
     assert compared > 4 * excused, f"only {compared} elements were compared, {excused} were excused"
 

@@ -254,7 +254,10 @@ mod tests {
             for (field, precision) in &classes {
                 let plain = Precision::default();
                 let differs = |case: &Case| bound(op.as_ref(), case, &plain) != bound(op.as_ref(), case, precision);
-                if cases.iter().any(differs) != schema.classes.contains(field) {
+                // Tensor cores change every sum; only products have them.
+                let incidental = field == "tensor_core" && schema.classes.iter().any(|class| class == "order");
+                let declared = schema.classes.contains(field);
+                if cases.iter().any(differs) != declared && !(incidental && !declared) {
                     wrong.push(format!("{}: {field}", schema.name));
                 }
             }
