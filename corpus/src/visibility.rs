@@ -52,6 +52,11 @@ pub fn visibility(subject: &Subject, stand_in: &StandIn, case: &Case, expectatio
             };
             // Everything beyond the range rounds to the same infinity: no output can tell it apart.
             let edge = format.max_value() + 0.5 * format.ulp(format.max_value());
+            // Without an infinity it becomes NaN, which is no number that saturates.
+            let beyond = |value: f64| value.abs() > edge + 2.0 * BOUND_FACTOR * expectation.delta[index];
+            if !format.has_infinity && beyond(*wrong) && right.abs() <= format.max_value() {
+                return Visibility::Observable;
+            }
             let (wrong, right) = (wrong.clamp(-edge, edge), right.clamp(-edge, edge));
             let difference = (wrong - right).abs();
             let ulp = format.ulp(wrong.abs().max(right.abs()));

@@ -72,7 +72,9 @@ pub fn judge_element(
     if out.is_nan() {
         // Formats without infinity write NaN on overflow.
         let format = dtype.float_format().filter(|format| !format.has_infinity);
-        let overflowed = format.is_some_and(|format| y.abs() + allowed >= format.max_value());
+        // Up to half a step above the largest number they round to it.
+        let edge = |format: &FloatFormat| format.max_value() + 0.5 * format.ulp(format.max_value());
+        let overflowed = format.is_some_and(|format| y.abs() + allowed >= edge(format));
         return if overflowed { Ok(0.0) } else { Err(Mismatch::UnexpectedNan) };
     }
     if y.is_infinite() {
@@ -157,6 +159,8 @@ mod tests {
         );
         assert_eq!(narrow(DType::F8E4M3FN, 0x7f, 1e6), Ok(()));
         assert_eq!(narrow(DType::F8E4M3FN, 0x7f, 1.0), Err(Mismatch::UnexpectedNan));
+        assert_eq!(narrow(DType::F8E4M3FN, 0x7f, 448.0), Err(Mismatch::UnexpectedNan));
+        assert_eq!(narrow(DType::F8E4M3FN, 0x7f, 463.5), Ok(()));
     }
 
     #[test]
