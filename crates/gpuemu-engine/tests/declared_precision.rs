@@ -36,9 +36,15 @@ fn outcomes(
 
 #[test]
 fn a_flushed_input_beside_a_large_one_is_lost_only_where_flushing_is_declared() {
-    let inputs = [("a", vec![1, 2], vec![1e-39, 2.0]), ("b", vec![2, 1], vec![1e38, 3.0])];
     let flushing = Precision { flush_to_zero: true, ..Precision::default() };
-    assert_eq!(outcomes("matmul", DType::F32, &inputs, &[6.0], flushing), [Outcome::Passed, Outcome::Failed]);
+    // Of the left matrix, of the right one, and of both.
+    for (a, b) in [([1e-39, 2.0], [1e38, 3.0]), ([1e38, 2.0], [1e-39, 3.0])] {
+        let inputs = [("a", vec![1, 2], a.to_vec()), ("b", vec![2, 1], b.to_vec())];
+        let found = outcomes("matmul", DType::F32, &inputs, &[6.0], flushing.clone());
+        assert_eq!(found, [Outcome::Passed, Outcome::Failed]);
+    }
+    let both = [("a", vec![1, 3], vec![1e-39, 1e38, 2.0]), ("b", vec![3, 1], vec![1e38, 1e-39, 3.0])];
+    assert_eq!(outcomes("matmul", DType::F32, &both, &[6.0], flushing), [Outcome::Passed, Outcome::Failed]);
 }
 
 #[test]

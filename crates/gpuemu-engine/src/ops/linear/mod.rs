@@ -7,7 +7,7 @@ mod integer;
 mod layer;
 pub(in crate::ops) mod matmul;
 mod product;
-pub(in crate::ops) mod products;
+pub(in crate::ops) mod tiles;
 mod weight_only;
 
 use super::BuiltIn;

@@ -1,6 +1,6 @@
 //! Products of matrices with what a kernel may lose in them, for ops that do something to them afterwards.
 
-use super::matmul::products;
+use super::tiles::products;
 use crate::ops::call::all_integers;
 use crate::ops::expectation::overflows;
 use crate::ops::rounded::ANY_OVERFLOW;
@@ -33,9 +33,10 @@ impl<'a> Products<'a> {
             let subnormal = |values: &[f64]| -> Vec<f64> {
                 values.iter().map(|value| if value.abs() < flush { value.abs() } else { 0.0 }).collect()
             };
-            let (mut unused, mut lost) = (blank(), blank());
+            let (mut unused, mut lost, mut other) = (blank(), blank(), blank());
             products(&subnormal(a), b, inner, columns, &mut unused, &mut lost);
-            products(a, &subnormal(b), inner, columns, &mut unused, &mut lost);
+            products(a, &subnormal(b), inner, columns, &mut unused, &mut other);
+            lost.iter_mut().zip(other).for_each(|(lost, other)| *lost += other);
             lost
         });
         let whole = all_integers(a) && all_integers(b);
@@ -68,7 +69,9 @@ impl<'a> Products<'a> {
         } else {
             overflows(magnitude, units.max)
         };
-        let overflow = if beyond { Overflow::Before } else { Overflow::None };
+        // Infinities of both signs among the terms are NaN in every order.
+        let settled = value.is_nan() && units.reference == 0.0;
+        let overflow = if beyond && !settled { Overflow::Before } else { Overflow::None };
         Rounded { value, error: error + lost, overflow }
     }
 }
