@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     fs::write(folder.join("README.md"), index(builtin().iter().map(|op| op.schema())))?;
     for op in builtin() {
         let name = format!("{}.md", op.schema().name);
-        fs::write(folder.join(&name), page(op.schema()))?;
+        fs::write(folder.join(&name), page(op.as_ref()))?;
         written.push(name);
     }
     for entry in fs::read_dir(folder)? {

@@ -8,6 +8,7 @@
 mod attention;
 mod backward;
 mod call;
+mod classes;
 mod convolution;
 mod elementwise;
 mod expectation;
@@ -27,6 +28,7 @@ mod rounded;
 use std::sync::{Arc, LazyLock};
 
 pub use call::{Call, OpError, check_domains};
+pub use classes::classes;
 pub use expectation::{Excuse, ExcuseKind, Expectation};
 pub use gradient::GradientOp;
 pub use rounded::{Arithmetic, Overflow, Rounded};
@@ -130,9 +132,6 @@ pub fn nearest(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::case::{Case, Sampler, materialise};
-    use crate::schema::{FinalRounding, Precision, SummationOrder, VarianceForm};
-    use gpuemu_common::DType;
 
     #[test]
     fn every_builtin_signature_parses() {
@@ -173,8 +172,6 @@ mod tests {
         for op in described() {
             let schema = op.schema();
             assert!(!schema.bound.is_empty(), "{}", schema.name);
-            // What is exact whatever a kernel does has no class that matters.
-            assert!(!schema.classes.is_empty() || schema.bound.starts_with('0'), "{}", schema.name);
             assert!(!schema.keywords.is_empty(), "{}", schema.name);
             assert!(schema.usual_bugs.len() >= 3, "{}", schema.name);
         }
@@ -196,73 +193,6 @@ mod tests {
                 assert!(helped.contains(&name), "{}: '{name}' has no help", schema.name);
             }
         }
-    }
-
-    /// Every field of a precision class with another value than the default.
-    fn other_classes() -> Vec<(String, Precision)> {
-        let other = Precision {
-            accumulate: Some(DType::BF16),
-            order: Some(SummationOrder::Pairwise),
-            intermediate: Some(DType::BF16),
-            tf32: true,
-            variance: Some(VarianceForm::OnePass),
-            folded: true,
-            fast_exp: false,
-            fast_division: false,
-            fast_tanh: true,
-            fast_erf: true,
-            flush_to_zero: true,
-            tensor_core: true,
-            rounding: FinalRounding::TowardZero,
-            atomics: true,
-        };
-        let plain = serde_json::to_value(Precision::default()).unwrap();
-        let other = serde_json::to_value(other).unwrap();
-        let fields = other.as_object().unwrap().iter();
-        let changed = fields.map(|(field, value)| {
-            let mut class = plain.clone();
-            assert_ne!(&class[field], value, "{field}");
-            class[field] = value.clone();
-            (field.clone(), serde_json::from_value(class).unwrap())
-        });
-        changed.collect()
-    }
-
-    /// What a bound says of a case: δ in bits, and the excuses.
-    fn bound(op: &dyn Op, case: &Case, precision: &Precision) -> Result<Vec<String>, OpError> {
-        let expectations = op.expect(&Call::new(op.schema(), case, precision)?)?;
-        let said = |expectation: &Expectation| {
-            let delta: Vec<u64> = expectation.delta.iter().map(|delta| delta.to_bits()).collect();
-            format!("{delta:?} {:?}", expectation.excuses)
-        };
-        Ok(expectations.iter().map(said).collect())
-    }
-
-    #[test]
-    fn the_classes_of_an_op_are_those_that_change_its_bound() {
-        let classes = other_classes();
-        let mut wrong = Vec::new();
-        for op in described() {
-            let schema = op.schema();
-            let fields: Vec<&str> = classes.iter().map(|(field, _)| field.as_str()).collect();
-            assert!(schema.classes.iter().all(|class| fields.contains(&class.as_str())), "{}", schema.name);
-            let sampler = Sampler { budget: 300, ..Sampler::default() };
-            let cases: Vec<Case> = (0..40)
-                .map(|index| sampler.case(schema, "", 1, index))
-                .map(|descriptor| materialise(schema, &descriptor).unwrap())
-                .collect();
-            for (field, precision) in &classes {
-                let plain = Precision::default();
-                let differs = |case: &Case| bound(op.as_ref(), case, &plain) != bound(op.as_ref(), case, precision);
-                // Tensor cores change every sum; only products have them.
-                let incidental = field == "tensor_core" && schema.classes.iter().any(|class| class == "order");
-                let declared = schema.classes.contains(field);
-                if cases.iter().any(differs) != declared && !(incidental && !declared) {
-                    wrong.push(format!("{}: {field}", schema.name));
-                }
-            }
-        }
-        assert!(wrong.is_empty(), "declared and of no effect, or the other way round: {wrong:?}");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 
 use gpuemu_common::DType;
 
+use super::{Op, classes};
 use crate::case::Strategy;
 use crate::oracle::tolerance::BOUND_FACTOR;
 use crate::schema::{DimensionSpec, Domain, ParameterSpec, Property, Schema, TensorSpec};
@@ -87,10 +88,10 @@ fn property(property: Property) -> String {
 }
 
 /// The page of an op.
-pub fn page(schema: &Schema) -> String {
+pub fn page(op: &dyn Op) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = write_page(&mut text, schema);
+    let _ = write_page(&mut text, op);
     text
 }
 
@@ -124,7 +125,8 @@ fn write_index(text: &mut String, schemas: &[&Schema]) -> fmt::Result {
     Ok(())
 }
 
-fn write_page(text: &mut String, schema: &Schema) -> fmt::Result {
+fn write_page(text: &mut String, op: &dyn Op) -> fmt::Result {
+    let schema = op.schema();
     writeln!(text, "# {}\n", schema.name)?;
     if !schema.aliases.is_empty() {
         writeln!(text, "Also called {}.\n", code_list(schema.aliases.iter().map(String::as_str)))?;
@@ -139,7 +141,7 @@ fn write_page(text: &mut String, schema: &Schema) -> fmt::Result {
     write_tensors(text, schema)?;
     write_parameters(text, schema)?;
     write_dimensions(text, schema)?;
-    write_precision(text, schema)?;
+    write_precision(text, schema, &classes(op))?;
     write_tolerance(text, schema)?;
     write_values(text, schema)?;
     write_use(text, schema)
@@ -222,10 +224,10 @@ fn sizes(dimension: &DimensionSpec) -> String {
     dimension.choices.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn write_precision(text: &mut String, schema: &Schema) -> fmt::Result {
+fn write_precision(text: &mut String, schema: &Schema, classes: &[&str]) -> fmt::Result {
     section(text, "Precision classes")?;
-    writeln!(text, "Unless a kernel declares otherwise it {}.\n", default_class(schema))?;
-    let declared = PRECISION_FIELDS.iter().filter(|(field, _)| schema.classes.iter().any(|class| class == field));
+    writeln!(text, "Unless a kernel declares otherwise it {}.\n", default_class(schema, classes))?;
+    let declared = PRECISION_FIELDS.iter().filter(|(field, _)| classes.contains(field));
     let rows: Vec<[String; 2]> = declared.map(|(field, meaning)| [code(field), (*meaning).to_string()]).collect();
     if rows.is_empty() {
         return writeln!(text, "Nothing that it may declare changes the bound.\n");
@@ -236,8 +238,8 @@ fn write_precision(text: &mut String, schema: &Schema) -> fmt::Result {
 }
 
 /// What a kernel may do that declares nothing, as far as it matters to the op.
-fn default_class(schema: &Schema) -> String {
-    let (precision, matters) = (&schema.precision, |field: &str| schema.classes.iter().any(|class| class == field));
+fn default_class(schema: &Schema, classes: &[&str]) -> String {
+    let (precision, matters) = (&schema.precision, |field: &str| classes.contains(&field));
     let mut parts = vec![match precision.accumulate {
         Some(dtype) => format!("computes in {dtype}"),
         None => "computes in float32 (float64 for float64 cases), whatever dtype its tensors have".to_string(),
@@ -430,7 +432,7 @@ fn wrapped(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ops::builtin;
+    use crate::ops::{BuiltIn, builtin};
     use crate::schema::Precision;
 
     const SECTIONS: [&str; 12] = [
@@ -473,7 +475,7 @@ mod tests {
     fn every_page_has_every_section() {
         for op in builtin() {
             let schema = op.schema();
-            let page = page(schema);
+            let page = page(op.as_ref());
             assert!(page.starts_with(&format!("# {}\n\n", schema.name)));
             let found: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
             assert_eq!(found, SECTIONS, "{}", schema.name);
@@ -493,7 +495,8 @@ mod tests {
     #[test]
     fn bars_in_cells_are_escaped() {
         let schema = Schema::from_signature("odd", "x[N] limit:float=1.0 -> out[N]").unwrap();
-        let page = page(&schema.help("limit", "|x| above it counts").usual_bugs(&["none"]));
+        let schema = schema.help("limit", "|x| above it counts").usual_bugs(&["none"]);
+        let page = page(&BuiltIn::new(schema, |_| Ok(Vec::new())));
         assert!(page.contains("| `limit` | `1.0` | `1.0` | \\|x\\| above it counts |"), "{page}");
         assert_tables_are_whole(&page, "odd");
         let broken = "| a | b |\n| --- | --- |\n| |x| | y |\n";

@@ -48,8 +48,6 @@ pub struct Schema {
     pub help: Vec<(String, String)>,
     /// δ in words: how far a correct kernel may be from the reference before its final rounding.
     pub bound: String,
-    /// Fields of the precision class that change its bound.
-    pub classes: Vec<String>,
     /// The signature as written.
     pub signature: String,
     /// Input tensors, in order.
@@ -87,7 +85,6 @@ impl Schema {
             keywords: Vec::new(),
             help: Vec::new(),
             bound: String::new(),
-            classes: Vec::new(),
             signature: signature.to_string(),
             inputs: parsed.inputs,
             outputs: parsed.outputs,
@@ -133,10 +130,9 @@ impl Schema {
         self
     }
 
-    /// Writes δ down, and names the fields of the precision class that change it.
-    pub fn bounded_by(mut self, bound: &str, classes: &[&str]) -> Self {
+    /// Writes δ down.
+    pub fn bounded_by(mut self, bound: &str) -> Self {
         self.bound = bound.to_string();
-        self.classes = classes.iter().map(ToString::to_string).collect();
         self
     }
 

@@ -52,25 +52,11 @@ pub(in crate::ops) fn op() -> BuiltIn {
         .help("window", "how many keys a query sees at most, the last of them its own; 0 for all, above 0 causal too")
         .help("softcap", "c of c*tanh(score/c), applied before masks; 0 for none")
         .help("masked_rows_zero", "whether a query that sees no key gives 0 and not NaN")
-        .bounded_by(
-            "T + u*(F(N) + Q + 1)*(sum(p*|v|) + |y|) + (u_mid + 2*u_in + u_in^2)*sum(p*|v|) + eta_mid*sum|v|/max(S, 1) and \
+        .bounded_by("T + u*(F(N) + Q + 1)*(sum(p*|v|) + |y|) + (u_mid + 2*u_in + u_in^2)*sum(p*|v|) + eta_mid*sum|v|/max(S, 1) and \
              underflow, with T = sum(p*e*|v - y|)/(1 - sum(p*e)), at most the hull max|v - y|, e = exp(dS + u*(a*s + \
              E)) - 1, s = max - score (+ |max| where folded), dS = u*(F(D)*|q||k|*scale + 3*|score|) + (u_mid + 2*u_in + \
              u_in^2)*|q||k|*scale, moved through tanh where softcap. lse: u*(F(N) + a*W + E + 3*log(S) + 2*|max|) + \
-             max(dS) + N*tiny/S",
-            &[
-                "order",
-                "accumulate",
-                "intermediate",
-                "tf32",
-                "folded",
-                "fast_exp",
-                "fast_division",
-                "fast_tanh",
-                "tensor_core",
-                "flush_to_zero",
-            ],
-        )
+             max(dS) + N*tiny/S")
         .keywords(&["softmax", "transformer", "flash attention", "grouped query", "gqa", "mqa", "sliding window", "softcap"])
         .usual_bugs(&[
             "scale missing",

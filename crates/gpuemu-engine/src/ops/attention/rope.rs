@@ -23,11 +23,8 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .help("position", "position of each token, the same for all of its heads")
             .help("base", "base of the frequencies (theta): pair i of P turns by base^(-i/P) a position")
             .help("interleaved", "whether pairs are neighbours, as in GPT-J, and not one of each half, as in GPT-NeoX and Llama")
-            .bounded_by(
-                "u*(4*A + angle*(3 + 2*log(base)*i/P)*B) + u_mid*A + 2*(eta + flush + eta_mid) with A = |x1*cos| + |x2*sin|, \
-                 B = |x1*sin| + |x2*cos| for the first of a pair: the angle is computed in the accumulator",
-                &["accumulate", "intermediate", "flush_to_zero"],
-            )
+            .bounded_by("u*(4*A + angle*(3 + 2*log(base)*i/P)*B) + u_mid*A + 2*(eta + flush + eta_mid) with A = |x1*cos| + |x2*sin|, \
+                 B = |x1*sin| + |x2*cos| for the first of a pair: the angle is computed in the accumulator")
             .keywords(&["attention", "rotary position embedding", "positional encoding", "gpt-neox", "llama"])
             .holds(&[Property::Homogeneous { input: "input", degree: 1 }])
             .amplified_by(&[Strategy::Regular])

@@ -18,7 +18,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .help("min", "the smallest result")
             .help("max", "the largest result")
             .keywords(&["limit", "saturate", "relu6", "pointwise"])
-            .bounded_by("0, and u*|min| or u*|max| where the result is one that float32 does not have", &["accumulate"])
+            .bounded_by("0, and u*|min| or u*|max| where the result is one that float32 does not have")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Regular, Strategy::Special])
             .usual_bugs(&["NaN becomes a bound", "one bound missing", "bounds swapped", "bounds rounded to an integer"]),

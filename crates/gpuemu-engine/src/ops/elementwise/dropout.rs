@@ -19,10 +19,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .help("mask", "true keeps an element, false drops it")
             .help("p", "the probability of being dropped, below 1: kept elements are divided by 1 - p")
             .keywords(&["mask", "regularisation", "inverted dropout", "pointwise"])
-            .bounded_by(
-                "u*|y|*(1/(1 - p) + 6); 0 where 1 - p is a power of two",
-                &["accumulate", "fast_division", "flush_to_zero"],
-            )
+            .bounded_by("u*|y|*(1/(1 - p) + 6); 0 where 1 - p is a power of two")
             .holds(&[
                 Property::PermutationEquivariant,
                 Property::BatchInvariant,

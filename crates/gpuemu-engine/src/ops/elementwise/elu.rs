@@ -19,7 +19,6 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .bounded_by(
                 "flush where x > 0, else u*(|alpha|*exp(x)*(E + 2*|x|) + 3*|y|) + |alpha|*tiny + eta + flush: absolute \
                  near 0, where exp(x) - 1 cancels",
-                &["accumulate", "fast_exp", "flush_to_zero"],
             )
             .keywords(&["activation", "exponential linear unit", "expm1", "celu", "selu"])
             .usual_bugs(&[

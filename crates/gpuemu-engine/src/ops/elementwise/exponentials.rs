@@ -13,7 +13,7 @@ pub(in crate::ops) fn exp_op() -> BuiltIn {
                 "exp(x)",
             )
             .keywords(&["exponential", "exp2", "pointwise"])
-            .bounded_by("u*|y|*(5 + 2*|x|) + 2^-126: exp within 2 ulp of a rounded argument", &["accumulate", "fast_exp"])
+            .bounded_by("u*|y|*(5 + 2*|x|) + 2^-126: exp within 2 ulp of a rounded argument")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Regular])
             .usual_bugs(&["base 2 in place of e", "argument clamped", "tail elements not masked"]),
@@ -40,7 +40,7 @@ pub(in crate::ops) fn log_op() -> BuiltIn {
                 "ln(x)",
             )
             .keywords(&["logarithm", "log2", "pointwise"])
-            .bounded_by("4u*|y|", &["accumulate"])
+            .bounded_by("4u*|y|")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Regular])
             .usual_bugs(&["base 2 or 10 in place of e", "clamped away from 0", "log of |x|", "eps added to x"]),

@@ -16,10 +16,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 "x * min(max(x + 3, 0), 6) / 6",
             )
             .keywords(&["activation", "relu6", "mobile", "pointwise"])
-            .bounded_by(
-                "u*|y|*(5 + 2): the sum, the product and the quotient",
-                &["accumulate", "fast_division", "intermediate"],
-            )
+            .bounded_by("u*|y|*(5 + 2): the sum, the product and the quotient")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Regular])
             .usual_bugs(&["upper limit missing", "not divided by 6", "hardsigmoid without the factor x"]),

@@ -19,7 +19,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 Property::BatchInvariant,
                 Property::Homogeneous { input: "input", degree: 1 },
             ])
-            .bounded_by("flush where x > 0, else 2*u*|y| + eta + flush", &["accumulate", "flush_to_zero"])
+            .bounded_by("flush where x > 0, else 2*u*|y| + eta + flush")
             .keywords(&["activation", "rectifier", "prelu", "slope"])
             .usual_bugs(&[
                 "wrong slope, such as a default in place of the parameter",

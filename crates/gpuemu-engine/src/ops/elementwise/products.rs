@@ -30,10 +30,7 @@ fn product(name: &str, signature: &str, formula: &str) -> Schema {
         .describe("Products element by element; NaN and infinities as IEEE multiplication has them.", formula)
         .help("other", "a tensor of the same shape")
         .keywords(&["times", "multiplication", "gate", "mask", "pointwise"])
-        .bounded_by(
-            "u*|y| where the product is not stored as it is computed; 0 where it is, or is exact",
-            &["accumulate", "flush_to_zero"],
-        )
+        .bounded_by("u*|y| where the product is not stored as it is computed; 0 where it is, or is exact")
         .holds(&PROPERTIES)
         .amplified_by(&[Strategy::Regular])
         .usual_bugs(&[
@@ -73,7 +70,7 @@ pub(in crate::ops) fn divide_op() -> BuiltIn {
             )
             .help("other", "the divisor, a tensor of the same shape")
             .keywords(&["quotient", "ratio", "division", "pointwise"])
-            .bounded_by("5u*|y| (fast division), or u*|y|", &["accumulate", "fast_division", "flush_to_zero"])
+            .bounded_by("5u*|y| (fast division), or u*|y|")
             .holds(&[
                 Property::PermutationEquivariant,
                 Property::BatchInvariant,
@@ -99,7 +96,7 @@ pub(in crate::ops) fn reciprocal_op() -> BuiltIn {
                 "1/x",
             )
             .keywords(&["division", "inverse", "pointwise"])
-            .bounded_by("5u*|y| (fast division), or u*|y|", &["accumulate", "fast_division", "flush_to_zero"])
+            .bounded_by("5u*|y| (fast division), or u*|y|")
             .holds(&[
                 Property::PermutationEquivariant,
                 Property::BatchInvariant,

@@ -13,7 +13,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 Property::BatchInvariant,
                 Property::Homogeneous { input: "input", degree: 1 },
             ])
-            .bounded_by("0 + flush: every element is an input or zero", &["flush_to_zero"])
+            .bounded_by("0 + flush: every element is an input or zero")
             .keywords(&["activation", "rectifier", "clamp", "threshold"])
             .usual_bugs(&[
                 "threshold other than zero",

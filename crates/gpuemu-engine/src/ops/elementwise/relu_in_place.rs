@@ -12,7 +12,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .describe("Negative elements become zero, in place; NaN stays NaN.", "input = max(input, 0)")
             .help("input", "read, and overwritten with the result")
             .keywords(&["activation", "rectifier", "in place", "pointwise"])
-            .bounded_by("0: the result is a copy or 0", &["flush_to_zero"])
+            .bounded_by("0: the result is a copy or 0")
             .holds(&[
                 Property::PermutationEquivariant,
                 Property::BatchInvariant,

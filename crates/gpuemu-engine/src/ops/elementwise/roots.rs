@@ -12,7 +12,7 @@ pub(in crate::ops) fn root_op() -> BuiltIn {
             .alias(&["square_root"])
             .describe("Square root; NaN below 0, 0 at 0, +Inf at +Inf. A subnormal x may count as 0.", "sqrt(x)")
             .keywords(&["root", "pointwise"])
-            .bounded_by("4u*|y|: sqrt.approx, or x*rsqrt(x)", &["accumulate", "flush_to_zero"])
+            .bounded_by("4u*|y|: sqrt.approx, or x*rsqrt(x)")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Regular])
             .usual_bugs(&["x*rsqrt(x) that is NaN at 0", "root of |x|", "eps added under the root"]),
@@ -33,10 +33,7 @@ pub(in crate::ops) fn inverse_root_op() -> BuiltIn {
                 "1/sqrt(x)",
             )
             .keywords(&["root", "inverse", "reciprocal", "pointwise"])
-            .bounded_by(
-                "7u*|y|: rsqrt.approx, or a fast division by a root within 1 ulp",
-                &["accumulate", "fast_division", "flush_to_zero"],
-            )
+            .bounded_by("7u*|y|: rsqrt.approx, or a fast division by a root within 1 ulp")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Regular])
             .usual_bugs(&["eps added under the root", "root not inverted", "Newton step missing", "zero at 0"]),

@@ -17,7 +17,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .help("input", "taken where the condition is true")
             .help("other", "taken where the condition is false")
             .keywords(&["select", "mask", "ternary", "conditional", "pointwise"])
-            .bounded_by("0: the result is a copy", &["flush_to_zero"])
+            .bounded_by("0: the result is a copy")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Special])
             .usual_bugs(&["branches swapped", "product with the mask, which lets NaN through", "condition read one off"]),

@@ -12,7 +12,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .describe("Logistic function; 0 at -Inf and 1 at Inf, whichever way it is computed.", "1/(1 + exp(-x))")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Regular])
-            .bounded_by("u*y*(Q + 2 + (1 - y)*(E + 2*|x|)) + 2*tiny", &["accumulate", "fast_exp", "fast_division"])
+            .bounded_by("u*y*(Q + 2 + (1 - y)*(E + 2*|x|)) + 2*tiny")
             .keywords(&["activation", "logistic function", "gate", "probability"])
             .usual_bugs(&[
                 "sign of the exponent",

@@ -13,10 +13,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .describe("Sigmoid-weighted linear unit; at -Inf NaN or 0.", "x * sigmoid(x)")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Regular])
-            .bounded_by(
-                "u*(|x|*s*(Q + 2 + (1 - s)*(E + 2*|x|)) + |y|) + (|x| + 2)*tiny with s = sigmoid(x)",
-                &["accumulate", "fast_exp", "fast_division"],
-            )
+            .bounded_by("u*(|x|*s*(Q + 2 + (1 - s)*(E + 2*|x|)) + |y|) + (|x| + 2)*tiny with s = sigmoid(x)")
             .keywords(&["activation", "sigmoid linear unit", "gate", "mlp"])
             .usual_bugs(&[
                 "argument of the sigmoid scaled",

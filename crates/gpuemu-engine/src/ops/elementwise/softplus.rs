@@ -19,10 +19,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .help("beta", "sharpness: multiplies x, divides the result")
             .help("threshold", "where beta*x is above this (not at it), the result is x")
             .keywords(&["activation", "log1p", "smooth relu", "pointwise"])
-            .bounded_by(
-                "u*(s*(5 + 4*|z|) + 1 + 6*L)/beta + 5u*|y| with z = beta*x, s = sigmoid(z), L = log(1 + exp(z)): absolute",
-                &["accumulate", "fast_exp", "fast_division", "intermediate"],
-            )
+            .bounded_by("u*(s*(5 + 4*|z|) + 1 + 6*L)/beta + 5u*|y| with z = beta*x, s = sigmoid(z), L = log(1 + exp(z)): absolute")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Regular])
             .usual_bugs(&["not divided by beta", "threshold compared with x", "exp overflows without the threshold"]),

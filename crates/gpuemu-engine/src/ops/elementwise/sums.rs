@@ -34,7 +34,7 @@ pub(in crate::ops) fn bias_op() -> BuiltIn {
             .describe("A bias added to every row; NaN and infinities as IEEE addition has them.", "input + bias")
             .help("bias", "one number for each column, the same for all rows")
             .keywords(&["broadcast", "row", "addition", "pointwise"])
-            .bounded_by(BOUND, &["accumulate", "flush_to_zero"])
+            .bounded_by(BOUND)
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Mixed])
             .usual_bugs(&["bias indexed by row", "bias index not wrapped at the row's end", "bias added twice"]),
@@ -54,10 +54,7 @@ fn scaled(name: &str, signature: &str, formula: &str) -> Schema {
         .help("alpha", "the factor on other, as in torch.add and torch.sub")
         .choices("alpha", &[1.0, 0.5, -2.0, 0.1].map(Scalar::Float))
         .keywords(&["plus", "minus", "addition", "subtraction", "residual", "pointwise"])
-        .bounded_by(
-            "u*(2*|alpha*other| + |y|): alpha, its product and the sum are rounded; without the last term where the sum is stored as it is computed, 0 where alpha is 1",
-            &["accumulate", "intermediate", "flush_to_zero"],
-        )
+        .bounded_by("u*(2*|alpha*other| + |y|): alpha, its product and the sum are rounded; without the last term where the sum is stored as it is computed, 0 where alpha is 1")
         .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
         .amplified_by(&[Strategy::Regular, Strategy::Mixed])
         .usual_bugs(&["alpha ignored", "alpha on the wrong operand", "operands swapped", "tail elements not masked"])

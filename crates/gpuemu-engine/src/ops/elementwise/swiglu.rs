@@ -23,10 +23,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 Property::Homogeneous { input: "up", degree: 1 },
             ])
             .amplified_by(&[Strategy::Regular])
-            .bounded_by(
-                "|up|*(delta of silu(gate) + eta_mid) + (2*u + u_mid)*|y| + eta + flush",
-                &["accumulate", "intermediate", "fast_exp", "fast_division", "flush_to_zero"],
-            )
+            .bounded_by("|up|*(delta of silu(gate) + eta_mid) + (2*u + u_mid)*|y| + eta + flush")
             .keywords(&["activation", "gated linear unit", "glu", "mlp", "llama"])
             .usual_bugs(&[
                 "halves swapped",

@@ -29,7 +29,7 @@ pub(super) fn ops() -> Vec<BuiltIn> {
         .help("expert_ids", "the expert of each block")
         .help("num_tokens_post_pad", "entries with padding: where the last block ends")
         .keywords(&["mixture of experts", "dispatch", "padding", "fused_moe", "sort"])
-        .bounded_by("0: whole numbers are exact; the experts of unused blocks are not looked at", &[])
+        .bounded_by("0: whole numbers are exact; the experts of unused blocks are not looked at")
         .usual_bugs(&[
             "experts without tokens given a block",
             "a full last block padded by one more",

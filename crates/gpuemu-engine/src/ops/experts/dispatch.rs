@@ -30,7 +30,7 @@ fn permute() -> BuiltIn {
         .help("row_id", "the entry that each permuted row comes from")
         .help("expert_offsets", "where each expert's rows begin, and at the end their number")
         .keywords(&["mixture of experts", "dispatch", "sort", "token", "expert parallel"])
-        .bounded_by(COPIED, &[])
+        .bounded_by(COPIED)
         .holds(&[Property::Linear { input: "hidden" }])
         .usual_bugs(&[
             "entry taken for the token: not divided by K",
@@ -59,7 +59,7 @@ fn unpermute() -> BuiltIn {
         .help("row_id", "the entry that each permuted row belongs to")
         .help("topk_weights", "weight of each choice")
         .keywords(&["mixture of experts", "combine", "finalize", "weighted sum", "token"])
-        .bounded_by("u*(F(K)+1)*sum_j|w*x|", &["order", "accumulate", "flush_to_zero"])
+        .bounded_by("u*(F(K)+1)*sum_j|w*x|")
         .holds(&[
             Property::Linear { input: "permuted" },
             Property::Linear { input: "topk_weights" },

@@ -28,10 +28,7 @@ pub(super) fn ops() -> Vec<BuiltIn> {
         .help("topk_weights", "weight of each chosen expert")
         .help("topk_ids", "the experts of each token")
         .keywords(&["mixture of experts", "grouped gemm", "swiglu", "mlp"])
-        .bounded_by(
-            "carried step by step: u*F(D)*|w1||x|, through silu*up (slope at most 1.1), u*F(I)*|w2||h|, u*F(K)*sum|w*y|; gate and up, their product and an expert's result may be rounded to the intermediate dtype",
-            &["order", "accumulate", "intermediate", "fast_exp", "fast_division", "tensor_core", "tf32"],
-        )
+        .bounded_by("carried step by step: u*F(D)*|w1||x|, through silu*up (slope at most 1.1), u*F(I)*|w2||h|, u*F(K)*sum|w*y|; gate and up, their product and an expert's result may be rounded to the intermediate dtype")
         .holds(&[Property::Linear { input: "topk_weights" }, Property::Linear { input: "w2" }])
         .amplified_by(&[Strategy::Regular, Strategy::Tiny])
         .usual_bugs(&[

@@ -41,7 +41,7 @@ fn scatter_add() -> BuiltIn {
             .help("index", "the column that each element of `src` is added to")
             .help("src", "what is added")
             .keywords(&["atomic", "segment sum", "accumulate", "put"])
-            .bounded_by(BOUND, &["order", "accumulate", "flush_to_zero"])
+            .bounded_by(BOUND)
             .holds(&[Property::Linear { input: "src" }, Property::Linear { input: "input" }])
             .usual_bugs(&[
                 "store in place of an atomic add: elements that share an index are lost",
@@ -69,7 +69,7 @@ fn index_add(name: &str, signature: &str, what: &str) -> BuiltIn {
             .help("source", "what is added")
             .help("alpha", "factor on `source`")
             .keywords(&["atomic", "segment sum", "accumulate", "scatter rows"])
-            .bounded_by(BOUND, &["order", "accumulate", "flush_to_zero"])
+            .bounded_by(BOUND)
             .holds(&[Property::Linear { input: "source" }, Property::Linear { input: "input" }])
             .usual_bugs(&[
                 "store in place of an atomic add: rows that share an index are lost",
@@ -102,7 +102,7 @@ fn embedding_backward() -> BuiltIn {
         .help("padding_idx", "the row whose gradient is zero, -1 for none")
         .help("scale_grad_by_freq", "whether a row's gradient is divided by how often its index occurs")
         .keywords(&["gradient", "table", "atomic", "segment sum", "token"])
-        .bounded_by(BOUND, &["order", "accumulate", "fast_division", "flush_to_zero"])
+        .bounded_by(BOUND)
         .holds(&[Property::Linear { input: "grad_output" }, Property::Homogeneous { input: "grad_output", degree: 1 }])
         .usual_bugs(&[
             "store in place of an atomic add: tokens that occur twice are lost",

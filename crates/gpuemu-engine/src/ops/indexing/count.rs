@@ -25,7 +25,7 @@ fn bincount() -> BuiltIn {
             .help("input", "the numbers that are counted")
             .help("minlength", "how many numbers there are, and the length of the output")
             .keywords(&["histogram", "count", "frequency", "atomic"])
-            .bounded_by(BOUND, &[])
+            .bounded_by(BOUND)
             .usual_bugs(&[
                 "store in place of an atomic add",
                 "counters of a block not cleared",
@@ -59,7 +59,7 @@ fn one_hot() -> BuiltIn {
         .help("input", "the class of each entry")
         .help("num_classes", "how many classes there are")
         .keywords(&["class", "indicator", "encode", "label"])
-        .bounded_by(BOUND, &[])
+        .bounded_by(BOUND)
         .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
         .usual_bugs(&["class off by one", "zeros left unwritten", "last rows not written"]),
         |call| {

@@ -20,10 +20,7 @@ pub(super) fn ops() -> Vec<BuiltIn> {
             .help("min", "lower edge of the first bin; below `max`")
             .help("max", "upper edge of the last bin, which belongs to it")
             .keywords(&["count", "frequency", "bin", "atomic", "distribution"])
-            .bounded_by(
-                "the number of elements so close to an edge of the bin that float32 may put them on either side; 0 where there are none",
-                &["accumulate", "fast_division"],
-            )
+            .bounded_by("the number of elements so close to an edge of the bin that float32 may put them on either side; 0 where there are none")
             .usual_bugs(&[
                 "elements equal to max dropped, or counted beyond the last bin",
                 "elements outside of the range put into the end bins",

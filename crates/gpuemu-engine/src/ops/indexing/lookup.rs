@@ -23,7 +23,7 @@ fn embedding() -> BuiltIn {
             .help("weight", "the table, one row for each index")
             .help("padding_idx", "the index whose row gets no gradient, -1 for none; the forward reads it as any other")
             .keywords(&["lookup", "table", "token", "vocabulary", "gather rows"])
-            .bounded_by(COPIED, &[])
+            .bounded_by(COPIED)
             .holds(&[
                 Property::PermutationEquivariant,
                 Property::BatchInvariant,
@@ -51,7 +51,7 @@ fn gather() -> BuiltIn {
             )
             .help("index", "the column that each element of the output is read from")
             .keywords(&["index", "pick", "lookup", "advanced indexing"])
-            .bounded_by(COPIED, &[])
+            .bounded_by(COPIED)
             .holds(&[Property::Linear { input: "input" }, Property::Homogeneous { input: "input", degree: 1 }])
             .usual_bugs(&[
                 "row of the index in place of the row of the input as stride",
@@ -74,7 +74,7 @@ fn index_select() -> BuiltIn {
             )
             .help("index", "the row that each row of the output is a copy of; a row may be taken several times")
             .keywords(&["take", "rows", "gather", "lookup"])
-            .bounded_by(COPIED, &[])
+            .bounded_by(COPIED)
             .holds(&[Property::Linear { input: "input" }, Property::Homogeneous { input: "input", degree: 1 }])
             .usual_bugs(&["index off by one", "row stride ignored", "last columns of a row not copied"]),
         |call| rows(call, "input", "index", "M", "N"),

@@ -22,7 +22,7 @@ fn transpose() -> BuiltIn {
             .alias(&["transpose_2d", "matrix_transpose"])
             .describe("The last two dims swapped, written out contiguously.", "out[j,i] = input[i,j]")
             .keywords(&["permute", "swapaxes", "layout", "contiguous"])
-            .bounded_by(COPIED, &[])
+            .bounded_by(COPIED)
             .holds(&MOVED)
             .usual_bugs(&[
                 "partial tiles at the edge dropped",
@@ -48,7 +48,7 @@ fn concat() -> BuiltIn {
             .help("a", "the first columns")
             .help("b", "the last columns")
             .keywords(&["join", "append", "hstack"])
-            .bounded_by(COPIED, &[])
+            .bounded_by(COPIED)
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .usual_bugs(&["operands swapped", "offset of the second one off by one", "strides of one taken for both"]),
         |call| {
@@ -74,7 +74,7 @@ fn pad() -> BuiltIn {
             .help("right", "elements put after each row")
             .help("value", "what is put there, rounded to the dtype of the output")
             .keywords(&["padding", "constant", "border"])
-            .bounded_by("0; u*|value| where float32 does not have the value", &[])
+            .bounded_by("0; u*|value| where float32 does not have the value")
             .holds(&MOVED[..2])
             .usual_bugs(&["left and right swapped", "padded with zero whatever the value", "shifted by one"]),
         |call| {
@@ -103,7 +103,7 @@ fn roll() -> BuiltIn {
             )
             .help("shifts", "places moved towards higher indices; negative to lower ones, and any multiple of H too many")
             .keywords(&["rotate", "cyclic", "shift", "circular"])
-            .bounded_by(COPIED, &[])
+            .bounded_by(COPIED)
             .holds(&MOVED)
             .usual_bugs(&["direction reversed", "remainder of a negative number", "zeros in place of what wraps round"]),
         |call| {
@@ -121,7 +121,7 @@ fn flip() -> BuiltIn {
             .alias(&["reverse"])
             .describe("The last dim in reverse order.", "out[i] = input[H-1-i]")
             .keywords(&["mirror", "fliplr"])
-            .bounded_by(COPIED, &[])
+            .bounded_by(COPIED)
             .holds(&MOVED)
             .usual_bugs(&["off by one: H-i", "reversed within tiles only", "middle element of odd rows lost"]),
         |call| {
@@ -144,7 +144,7 @@ fn masked_fill() -> BuiltIn {
             .help("mask", "true where the constant goes")
             .help("value", "the constant, rounded to the dtype of the output")
             .keywords(&["where", "select", "mask", "fill"])
-            .bounded_by("0; u*|value| where float32 does not have the value", &[])
+            .bounded_by("0; u*|value| where float32 does not have the value")
             .holds(&MOVED[..2])
             .usual_bugs(&["mask inverted", "input multiplied by the mask: NaN stays", "tail left as it was"]),
         masked,

@@ -58,7 +58,7 @@ fn ordered(schema: Schema) -> Schema {
         .help("stable", "whether elements that are equal keep their order")
         .help("indices", "where in the row of the input each element was")
         .keywords(&["order", "rank", "bitonic", "radix"])
-        .bounded_by(BOUND, &[])
+        .bounded_by(BOUND)
         .holds(&ROWS)
         .usual_bugs(&[
             "padding of a row sorted into it",
@@ -89,7 +89,7 @@ fn topk() -> BuiltIn {
         .help("stable", "whether the lower index comes first among equal elements")
         .help("indices", "where in the row of the input each element was")
         .keywords(&["select", "largest", "beam", "sampling", "order"])
-        .bounded_by(BOUND, &[])
+        .bounded_by(BOUND)
         .holds(&ROWS)
         .usual_bugs(&[
             "padding of the last tile wins over negative rows",

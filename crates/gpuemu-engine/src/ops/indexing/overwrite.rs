@@ -21,7 +21,7 @@ fn scatter() -> BuiltIn {
             .help("index", "the column that each element of `src` is written to, distinct within a row")
             .help("src", "what is written")
             .keywords(&["put", "in place", "advanced indexing", "put_along_axis"])
-            .bounded_by(COPIED, &[])
+            .bounded_by(COPIED)
             .holds(&[Property::Linear { input: "src" }])
             .usual_bugs(&[
                 "elements that no index names cleared",
@@ -52,7 +52,7 @@ fn index_copy() -> BuiltIn {
             .help("index", "the row that each row of `source` is written to, all distinct")
             .help("source", "what is written")
             .keywords(&["rows", "in place", "cache update", "scatter rows"])
-            .bounded_by(COPIED, &[])
+            .bounded_by(COPIED)
             .holds(&[Property::Linear { input: "source" }])
             .usual_bugs(&["other rows cleared", "index applied to the source", "last columns of a row not written"]),
         expect_index_copy,

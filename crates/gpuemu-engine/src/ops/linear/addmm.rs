@@ -25,7 +25,6 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .bounded_by(
                 "u*(F(K+1) + 2)*(|alpha| sum_k |mat1||mat2| + |beta*input|): alpha may be applied before or after the \
             sum, and the sum may start at beta*input",
-                &["accumulate", "order", "intermediate", "tf32", "tensor_core", "flush_to_zero"],
             )
             .holds(&[Property::Linear { input: "mat1" }, Property::Linear { input: "mat2" }])
             .amplified_by(&[Strategy::Integers, Strategy::Regular])

@@ -9,7 +9,6 @@ use crate::schema::{Property, Schema};
 
 const BOUND: &str = "u*(F + 5)*sum_k |a||b|*scale_a*scale_b + u|out|, F = F(K), with blocks F(K) + K/S; + \
     2*u_mid*sum_k |a||b|*scale_a*scale_b";
-const CLASSES: [&str; 6] = ["accumulate", "order", "intermediate", "tensor_core", "flush_to_zero", "tf32"];
 const NOTE: &str = "Sums are float32: the accumulators of about 14 bits of some float8 tensor cores are outside of \
     the bound, unless they are promoted to float32 often enough.";
 
@@ -86,7 +85,7 @@ fn described(name: &str, signature: &str, scales: &str, factor: &str) -> Schema 
             &format!("out[i,j] = sum_k a[i,k]*b[k,j]*{factor}{bias}"),
         )
         .keywords(&["gemm", "quantised", "fp8", "float8", "e4m3", "scaled_mm", "deepgemm"])
-        .bounded_by(BOUND, &CLASSES)
+        .bounded_by(BOUND)
         .holds(&[
             Property::Homogeneous { input: "scale_a", degree: 1 },
             Property::Homogeneous { input: "scale_b", degree: 1 },

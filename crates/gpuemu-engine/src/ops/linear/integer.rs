@@ -19,7 +19,7 @@ pub(in crate::ops) fn plain() -> BuiltIn {
             .keywords(&["gemm", "quantised", "dp4a", "imma", "integer", "w8a8"])
             .reduces(&["K"])
             .dtypes(&[DType::F32])
-            .bounded_by("0: whole numbers are exact in every order", &[])
+            .bounded_by("0: whole numbers are exact in every order")
             .amplified_by(&[Strategy::Boundary, Strategy::Regular])
             .usual_bugs(&[
                 "accumulator of 16 bits overflows",
@@ -53,7 +53,6 @@ pub(in crate::ops) fn with_scales() -> BuiltIn {
         .bounded_by(
             "u*(3|y| + |out|): the sum is exact, its conversion to float32, the two scales in any order and the bias \
             round once each",
-            &["accumulate", "flush_to_zero"],
         )
         .holds(&[
             Property::Homogeneous { input: "a_scale", degree: 1 },

@@ -18,8 +18,6 @@ enum Activation {
     Silu,
 }
 
-const CLASSES: [&str; 6] = ["accumulate", "order", "intermediate", "tf32", "tensor_core", "flush_to_zero"];
-
 /// linear and its fused forms.
 pub(in crate::ops) fn ops() -> [BuiltIn; 4] {
     let plain = schema("linear", "", "", "")
@@ -75,7 +73,7 @@ fn with_parameter(name: &str, activation: &str, then: &str, keyword: &str, param
         .help("bias", "one number per output feature; nothing is added where it is absent")
         .keywords(&["gemm", "dense", "fully connected", "projection", "mlp", keyword])
         .reduces(&["K"])
-        .bounded_by(&bound, &CLASSES)
+        .bounded_by(&bound)
         .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
         .usual_bugs(&[
             "bias by row in place of column",

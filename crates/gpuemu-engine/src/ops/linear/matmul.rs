@@ -12,11 +12,8 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .alias(&["gemm", "mm"])
             .reduces(&["K"])
             .describe("Matrix product; zeros where K is 0.", "out[i,j] = sum_k a[i,k]*b[k,j]")
-            .bounded_by(
-                "(u*F + 2*u_in + u_in^2)*sum|a*b| + K*(eta + flush) with F of K terms; 0 where all elements are whole numbers \
-                 up to 2048 and sum|a*b| is exact in the accumulator",
-                &["order", "accumulate", "tf32", "tensor_core", "flush_to_zero"],
-            )
+            .bounded_by("(u*F + 2*u_in + u_in^2)*sum|a*b| + K*(eta + flush) with F of K terms; 0 where all elements are whole numbers \
+                 up to 2048 and sum|a*b| is exact in the accumulator")
             .keywords(&["linear algebra", "matrix multiplication", "dot product", "dense", "tensor core", "split-k"])
             .holds(&[
                 Property::Linear { input: "a" },

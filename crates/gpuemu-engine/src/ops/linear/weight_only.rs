@@ -6,8 +6,6 @@ use crate::ops::expectation::overflows;
 use crate::ops::{BuiltIn, Call, Expectation, OpError, Overflow};
 use crate::schema::{Property, Schema};
 
-const CLASSES: [&str; 7] = ["accumulate", "order", "intermediate", "folded", "tf32", "tensor_core", "flush_to_zero"];
-
 /// w8a16_matmul.
 pub(in crate::ops) fn eight_bits() -> BuiltIn {
     BuiltIn::new(
@@ -28,10 +26,7 @@ pub(in crate::ops) fn eight_bits() -> BuiltIn {
         .keywords(&["gemm", "quantised", "dequantise", "weight only", "linear"])
         .reduces(&["K"])
         .at_least("K", 1)
-        .bounded_by(
-            "u*((F(K+1) + 2)*scale*sum_k |a||weight| + F(K+1)*|bias|), + u_mid*scale*sum_k |a||weight|",
-            &CLASSES,
-        )
+        .bounded_by("u*((F(K+1) + 2)*scale*sum_k |a||weight| + F(K+1)*|bias|), + u_mid*scale*sum_k |a||weight|")
         .holds(&[Property::Linear { input: "a" }, Property::Homogeneous { input: "a", degree: 1 }])
         .amplified_by(&[Strategy::Integers, Strategy::Regular])
         .usual_bugs(&["weight read as uint8", "scale of a neighbouring channel", "K tail not masked"]),
@@ -69,7 +64,6 @@ pub(in crate::ops) fn four_bits() -> BuiltIn {
         .bounded_by(
             "u*((F + 2)*sum_k |a||w4 - zero|*scale + 2*sum_k |a|(w4 + zero)*scale), F = max(F(K), F(S) + K/S), + \
             u_mid*sum_k |a||w4 - zero|*scale; folded: (w4 + zero) in place of |w4 - zero|",
-            &CLASSES,
         )
         .holds(&[Property::Linear { input: "a" }, Property::Homogeneous { input: "a", degree: 1 }])
         .amplified_by(&[Strategy::Integers, Strategy::Regular])

@@ -29,12 +29,9 @@ pub(in crate::ops) fn op() -> BuiltIn {
         .help("eps_is_minimum", "whether the larger of the two is taken and not their sum")
         .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
         .amplified_by(&[Strategy::Tiny, Strategy::Regular])
-        .bounded_by(
-            "|y|*(g + u*(R + Q + 3) + u_mid) and underflow, with F of H terms, q = sum(x^2), \
+        .bounded_by("|y|*(g + u*(R + Q + 3) + u_mid) and underflow, with F of H terms, q = sum(x^2), \
              g = (1 - u*(F + 2)*q/(q + eps) - u)^(-1/2) - 1, or what an error of u*(F + 2)*q makes of the divisor where eps is \
-             outside of the root or a minimum; nothing is said where squares are lost to underflow",
-            &["order", "accumulate", "intermediate", "fast_division", "tensor_core", "flush_to_zero"],
-        )
+             outside of the root or a minimum; nothing is said where squares are lost to underflow")
         .keywords(&["normalisation", "euclidean norm", "unit length", "cosine similarity", "normalize"])
         .usual_bugs(&["square root dropped", "eps inside or outside of the root", "eps added in place of a minimum"]),
         expect,

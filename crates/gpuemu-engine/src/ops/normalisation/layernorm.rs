@@ -23,14 +23,11 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .help("eps", "added to the variance, inside of the root")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Tiny, Strategy::Shifted, Strategy::Regular])
-            .bounded_by(
-                "|w|*r*(1 + g)*dm + |w*n|*(g + u*(R + 4)) + u*(|y| + |b|) + 2*u_mid*|w*n| and underflow, with n = (x - \
+            .bounded_by("|w|*r*(1 + g)*dm + |w*n|*(g + u*(R + 4)) + u*(|y| + |b|) + 2*u_mid*|w*n| and underflow, with n = (x - \
                  mean)*r, r = 1/sqrt(var + eps), dm = u*(F*mean|x| + 2*|mean|), g = (1 - dv/(var + eps) - u)^(-1/2) - 1, \
                  dv = u*(F + 4)*var + dm^2, and u*F*sqrt(var*mean(x^2)) more unless two-pass, u*(F + 3)*(mean(x^2) + \
                  2*|mean|*mean|x|) more where one-pass; 2*u*(|x| + |mean|)*r*|w| more where folded; nothing is said \
-                 where dv >= 0.9*(var + eps)",
-                &["order", "accumulate", "intermediate", "variance", "folded", "tensor_core", "flush_to_zero"],
-            )
+                 where dv >= 0.9*(var + eps)")
             .keywords(&["normalisation", "layer normalization", "mean", "variance", "gamma", "beta", "transformer"])
             .usual_bugs(&[
                 "padding enters the variance",

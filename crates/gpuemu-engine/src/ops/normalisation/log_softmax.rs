@@ -21,12 +21,9 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 Property::ShiftInvariant { input: "input" },
             ])
             .amplified_by(&[Strategy::Regular, Strategy::Tiny])
-            .bounded_by(
-                "u*(F + a*W + E + 3*log(S) + 3*(|max| + |x|)) + H*tiny/S + eta + flush + u_mid*(W + 2 + |max| + 2*log(S) + \
+            .bounded_by("u*(F + a*W + E + 3*log(S) + 3*(|max| + |x|)) + H*tiny/S + eta + flush + u_mid*(W + 2 + |max| + 2*log(S) + \
                  2*|y|) + (3 + H)*eta_mid with F of H terms, S = sum(exp(x - max)), W = sum(softmax*(max - x)), which \
-                 grows by |max| where folded",
-                &["order", "accumulate", "intermediate", "folded", "fast_exp", "tensor_core"],
-            )
+                 grows by |max| where folded")
             .keywords(&["normalisation", "log probabilities", "logits", "nll", "logsumexp"])
             .usual_bugs(&[
                 "padding enters the denominator",

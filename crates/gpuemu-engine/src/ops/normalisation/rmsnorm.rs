@@ -25,11 +25,8 @@ pub(in crate::ops) fn op() -> BuiltIn {
             .help("unit_offset", "whether the factor is 1 + weight, as in Gemma and in kernels with a zero-centred gamma")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Tiny, Strategy::Regular])
-            .bounded_by(
-                "|y|*(g + u*(R + Q + 3) + u_mid) and underflow, with F of H terms, q = mean(x^2), \
-                 g = (1 - u*(F + 2)*q/(q + eps) - u)^(-1/2) - 1; nothing is said where squares are lost to underflow",
-                &["order", "accumulate", "intermediate", "fast_division", "tensor_core", "flush_to_zero"],
-            )
+            .bounded_by("|y|*(g + u*(R + Q + 3) + u_mid) and underflow, with F of H terms, q = mean(x^2), \
+                 g = (1 - u*(F + 2)*q/(q + eps) - u)^(-1/2) - 1; nothing is said where squares are lost to underflow")
             .keywords(&["normalisation", "root mean square", "gamma", "llama", "gemma", "transformer"])
             .usual_bugs(&["square root dropped", "eps outside of the root", "mean over the padded width"]),
         expect,

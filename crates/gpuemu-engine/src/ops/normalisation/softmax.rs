@@ -20,19 +20,8 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 Property::ShiftInvariant { input: "input" },
             ])
             .amplified_by(&[Strategy::Regular, Strategy::Tiny])
-            .bounded_by(
-                "u*y*(F + a*(s + W) + 2*E + Q + 1) + tiny*(1 + (1 + y*H)/S) + u_mid*y*(s + W + 4) + eta_mid*(2 + y*H) with F \
-                 of H terms, s = max - x, S = sum(exp(x - max)), W = sum(softmax*s); s and W grow by |max| where folded",
-                &[
-                    "order",
-                    "accumulate",
-                    "intermediate",
-                    "folded",
-                    "fast_exp",
-                    "fast_division",
-                    "tensor_core",
-                ],
-            )
+            .bounded_by("u*y*(F + a*(s + W) + 2*E + Q + 1) + tiny*(1 + (1 + y*H)/S) + u_mid*y*(s + W + 4) + eta_mid*(2 + y*H) with F \
+                 of H terms, s = max - x, S = sum(exp(x - max)), W = sum(softmax*s); s and W grow by |max| where folded")
             .keywords(&["normalisation", "probabilities", "exponential", "attention", "logits"])
             .usual_bugs(&["padding enters the denominator", "maximum not subtracted", "-Inf tile gives NaN"]),
         expect,

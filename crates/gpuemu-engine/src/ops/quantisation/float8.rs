@@ -39,7 +39,7 @@ fn dynamic(name: &str, signature: &str) -> Schema {
     quantizer(name, signature)
         .choices("eps", &[Scalar::Float(1e-10), Scalar::Float(1.0 / 512.0)])
         .help("eps", "smallest max|x| that is divided by 448, so that zeros have a scale; 1/512 in vLLM")
-        .bounded_by("scale: u*Q*scale; q: u*(2Q + 3)*|x/scale|", &["accumulate", "fast_division", "flush_to_zero"])
+        .bounded_by("scale: u*Q*scale; q: u*(2Q + 3)*|x/scale|")
 }
 
 fn per_token() -> Schema {
@@ -103,7 +103,7 @@ fn given() -> Schema {
             "q = float8(clamp(x/scale, -448, 448))",
         )
         .help("scale", "one number for the whole tensor")
-        .bounded_by("u*(Q + 2)*|x/scale|", &["accumulate", "fast_division", "flush_to_zero"])
+        .bounded_by("u*(Q + 2)*|x/scale|")
         .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
 }
 
@@ -119,7 +119,7 @@ fn quantize_static(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
 fn dequantizer(name: &str, signature: &str) -> Schema {
     Schema::builtin(name, signature)
         .keywords(&["dequantise", "fp8", "float8", "e4m3"])
-        .bounded_by("0 in float32, u|y| in narrower dtypes: one product", &["accumulate", "flush_to_zero"])
+        .bounded_by("0 in float32, u|y| in narrower dtypes: one product")
         .holds(&[Property::Homogeneous { input: "scale", degree: 1 }])
         .amplified_by(&[Strategy::Regular])
         .usual_bugs(&[

@@ -33,7 +33,6 @@ pub(in crate::ops) fn quantizer() -> BuiltIn {
         .bounded_by(
             "scale: u*Q*scale. packed: exact, but where x/scale is within u*(2Q + 3)*|x/scale| of a half-way point \
             either neighbour is right",
-            &["accumulate", "fast_division", "flush_to_zero"],
         )
         .amplified_by(&[Strategy::Regular, Strategy::Shifted])
         .usual_bugs(&[
@@ -65,10 +64,7 @@ pub(in crate::ops) fn dequantizer() -> BuiltIn {
         .help("scale", "one per group")
         .help("zeros", "the nibble that stands for 0, per group; 8 where absent")
         .keywords(&["dequantise", "int4", "w4a16", "group", "unpack", "nibble", "awq", "gptq"])
-        .bounded_by(
-            "u*((nibble + zero)*scale + |y|), + u|y| in dtypes narrower than float32: both may be scaled apart",
-            &["accumulate", "flush_to_zero"],
-        )
+        .bounded_by("u*((nibble + zero)*scale + |y|), + u|y| in dtypes narrower than float32: both may be scaled apart")
         .holds(&[Property::Homogeneous { input: "scale", degree: 1 }])
         .amplified_by(&[Strategy::Regular])
         .usual_bugs(&[

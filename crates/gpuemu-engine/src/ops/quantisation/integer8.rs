@@ -38,10 +38,7 @@ fn per_token() -> Schema {
         )
         .help("eps", "smallest max|x| that is divided by 127, so that rows of zeros have a scale")
         .keywords(&["quantise", "dynamic", "activation", "w8a8", "absmax", "symmetric"])
-        .bounded_by(
-            &format!("scale: u*Q*scale. {CODES}; that error is u*(2Q + 3)*|x/scale|"),
-            &["accumulate", "fast_division", "flush_to_zero"],
-        )
+        .bounded_by(&format!("scale: u*Q*scale. {CODES}; that error is u*(2Q + 3)*|x/scale|"))
         .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
         .amplified_by(&[Strategy::Regular, Strategy::Shifted])
         .usual_bugs(&[
@@ -70,7 +67,6 @@ fn dequantizer(name: &str, signature: &str) -> Schema {
         .bounded_by(
             "0 in float32, u|y| in narrower dtypes; with a zero point + u*((|q| + |zero_point|)*scale + |y|), for \
             kernels that scale both apart",
-            &["accumulate", "flush_to_zero"],
         )
         .amplified_by(&[Strategy::Regular])
         .usual_bugs(&["code read as uint8", "scale of a neighbouring row", "zero point added in place of subtracted"])
@@ -106,10 +102,7 @@ fn quantizer(name: &str, signature: &str) -> Schema {
     Schema::builtin(name, signature)
         .dtypes(&NARROW)
         .keywords(&["quantise", "affine", "static", "zero point", "int8"])
-        .bounded_by(
-            &format!("{CODES}; that error is u*(Q + 2)*|x/scale|"),
-            &["accumulate", "fast_division", "flush_to_zero"],
-        )
+        .bounded_by(&format!("{CODES}; that error is u*(Q + 2)*|x/scale|"))
         .amplified_by(&[Strategy::Regular])
         .usual_bugs(&[
             "truncation in place of rounding",

@@ -1,7 +1,7 @@
 //! cumprod along the last dim.
 
 use crate::case::Strategy;
-use crate::ops::reduction::prod::{BOUND, CLASSES, Product};
+use crate::ops::reduction::prod::{BOUND, Product};
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Schema};
 
@@ -16,7 +16,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 "out[i] = prod(x[0..=i])",
             )
             .keywords(&["scan", "prefix", "product"])
-            .bounded_by(BOUND, CLASSES)
+            .bounded_by(BOUND)
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Integers, Strategy::Regular])
             .usual_bugs(&["carry between tiles dropped", "exclusive in place of inclusive", "starts from 0 in place of 1"]),

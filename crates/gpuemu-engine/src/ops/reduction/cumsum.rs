@@ -29,12 +29,9 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 Property::Homogeneous { input: "input", degree: 1 },
             ])
             .amplified_by(&[Strategy::Integers, Strategy::Shifted])
-            .bounded_by(
-                "u*F*sum|x| + n*flush over the n elements up to and with this one, F of n terms (and u*|y| where exclusive, since \
+            .bounded_by("u*F*sum|x| + n*flush over the n elements up to and with this one, F of n terms (and u*|y| where exclusive, since \
                  the element may be added and taken off again); without the first term where all x are whole numbers up to 2048 and \
-                 sum|x| is exact in the accumulator",
-                &["order", "accumulate", "tensor_core", "flush_to_zero"],
-            )
+                 sum|x| is exact in the accumulator")
             .keywords(&["reduction", "prefix sum", "scan", "cumulative", "running sum"])
             .usual_bugs(&[
                 "carry between tiles dropped",

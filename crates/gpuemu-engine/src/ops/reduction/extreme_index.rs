@@ -33,7 +33,7 @@ fn schema(name: &str, formula: &str, summary: &str) -> Schema {
         .describe(summary, formula)
         .help("out", "indices along the last dim, from 0")
         .keywords(&["index", "extreme", "position"])
-        .bounded_by("0: indices are exact; undetermined where flushed subnormals tie", &["flush_to_zero"])
+        .bounded_by("0: indices are exact; undetermined where flushed subnormals tie")
         .holds(&[
             Property::PermutationEquivariant,
             Property::BatchInvariant,

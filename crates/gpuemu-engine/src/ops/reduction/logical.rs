@@ -26,7 +26,7 @@ fn schema(name: &str, formula: &str, summary: &str) -> Schema {
         .reduces(&["H"])
         .describe(summary, formula)
         .keywords(&["boolean", "logical", "vote", "predicate"])
-        .bounded_by("0: flags are exact", &[])
+        .bounded_by("0: flags are exact")
         .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
         .usual_bugs(&["tail elements dropped", "any and all mixed up", "wrong for a row without elements"])
 }

@@ -17,10 +17,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 "max + log(sum(exp(x - max)))",
             )
             .keywords(&["softmax", "normaliser", "partition function", "log partition"])
-            .bounded_by(
-                "u*(F + 3W + 5 + 3*ln(S) + 2*|m|) with S = sum(exp(x - m)), W = sum(p*(m - x))",
-                &["accumulate", "order", "folded", "fast_exp", "intermediate"],
-            )
+            .bounded_by("u*(F + 3W + 5 + 3*ln(S) + 2*|m|) with S = sum(exp(x - m)), W = sum(p*(m - x))")
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Regular, Strategy::Tiny])
             .usual_bugs(&[

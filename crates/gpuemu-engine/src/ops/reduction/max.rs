@@ -25,7 +25,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 Property::BatchInvariant,
                 Property::Homogeneous { input: "input", degree: 1 },
             ])
-            .bounded_by("0 + flush: the result is one of the inputs", &["flush_to_zero"])
+            .bounded_by("0 + flush: the result is one of the inputs")
             .keywords(&["reduction", "maximum", "largest", "row max"])
             .usual_bugs(&[
                 "starts from 0 in place of -Inf",

@@ -20,11 +20,8 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 Property::Homogeneous { input: "input", degree: 1 },
             ])
             .amplified_by(&[Strategy::Integers, Strategy::Shifted])
-            .bounded_by(
-                "u*(F*sum|x|/H + 3*|y|) + eta + 2*flush with F of H terms; without F where all x are whole numbers up to \
-                 2048 and sum|x| is exact in the accumulator",
-                &["order", "accumulate", "tensor_core", "flush_to_zero"],
-            )
+            .bounded_by("u*(F*sum|x|/H + 3*|y|) + eta + 2*flush with F of H terms; without F where all x are whole numbers up to \
+                 2048 and sum|x| is exact in the accumulator")
             .keywords(&["reduction", "average", "row mean"])
             .usual_bugs(&["divided by the padded width", "tail elements dropped", "accumulation in a narrow dtype"]),
         expect,

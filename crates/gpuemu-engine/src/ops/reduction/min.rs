@@ -18,7 +18,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
             )
             .help("propagate_nan", "a NaN in a row makes its result NaN, as in PyTorch and NumPy; false skips it, as fmin does")
             .keywords(&["minimum", "smallest", "extreme", "amin", "nanmin"])
-            .bounded_by("0: the result is an element", &["flush_to_zero"])
+            .bounded_by("0: the result is an element")
             .holds(&[
                 Property::PermutationEquivariant,
                 Property::BatchInvariant,

@@ -15,7 +15,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 "prod(x)",
             )
             .keywords(&["product", "multiply", "reduce"])
-            .bounded_by(BOUND, CLASSES)
+            .bounded_by(BOUND)
             .holds(&[Property::PermutationEquivariant, Property::BatchInvariant])
             .amplified_by(&[Strategy::Integers, Strategy::Regular])
             .usual_bugs(&["starts from 0 in place of 1", "padding of zeros enters the product", "tail elements dropped"]),
@@ -24,8 +24,6 @@ pub(in crate::ops) fn op() -> BuiltIn {
 }
 
 pub(in crate::ops) const BOUND: &str = "((1 + u)^n - 1)*|y|, and n*2^-149*prod(max(1, |x|)) where prod(min(1, |x|)) is below the normal range; undetermined where partial products may leave the range at both ends";
-pub(in crate::ops) const CLASSES: &[&str] = &["accumulate", "flush_to_zero"];
-
 fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
     let (input, width) = (call.input("input")?, call.size("H")?);
     let mut expectation = Expectation::with_capacity(call.batch_count());

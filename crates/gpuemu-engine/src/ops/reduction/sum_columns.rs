@@ -17,10 +17,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
                 "out[n] = sum over m of x[m, n]",
             )
             .keywords(&["column", "first dim", "axis 0", "bias gradient"])
-            .bounded_by(
-                "u*F*sum|x|; 0 where all partial sums are whole numbers that fit",
-                &["accumulate", "order", "flush_to_zero"],
-            )
+            .bounded_by("u*F*sum|x|; 0 where all partial sums are whole numbers that fit")
             .holds(&[Property::Linear { input: "input" }, Property::Homogeneous { input: "input", degree: 1 }])
             .amplified_by(&[Strategy::Integers, Strategy::Shifted])
             .usual_bugs(&[

@@ -20,10 +20,7 @@ pub(in crate::ops) fn op() -> BuiltIn {
             )
             .help("correction", "what is subtracted from the number of elements: 1 is the unbiased variance, 0 the biased one")
             .keywords(&["variance", "standard deviation", "moment", "unbiased", "bessel", "welford"])
-            .bounded_by(
-                "two-pass u*(F + 8)*v + dm^2 with dm = u*(F*E|x| + 2*|m|); Welford adds u*F*sqrt(v*E[x^2]), one-pass u*(F + 3)*(E[x^2] + 2*|m|*E|x|)",
-                &["accumulate", "order", "variance", "fast_division", "flush_to_zero"],
-            )
+            .bounded_by("two-pass u*(F + 8)*v + dm^2 with dm = u*(F*E|x| + 2*|m|); Welford adds u*F*sqrt(v*E[x^2]), one-pass u*(F + 3)*(E[x^2] + 2*|m|*E|x|)")
             .holds(&[
                 Property::PermutationEquivariant,
                 Property::BatchInvariant,

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use gpuemu_engine::Op;
+use gpuemu_engine::ops::classes;
 use gpuemu_engine::oracle::Tolerance;
 use gpuemu_engine::schema::{Domain, Schema, TensorSpec};
 use serde_json::{Value, json};
@@ -9,14 +11,14 @@ use serde_json::{Value, json};
 use super::list::shape;
 
 /// Everything about an op, for a terminal.
-pub fn text(schema: &Schema) -> String {
+pub fn text(op: &dyn Op) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = describe_into(&mut text, schema);
+    let _ = describe_into(&mut text, op.schema(), &classes(op));
     text
 }
 
-fn describe_into(text: &mut String, schema: &Schema) -> std::fmt::Result {
+fn describe_into(text: &mut String, schema: &Schema, classes: &[&str]) -> std::fmt::Result {
     writeln!(text, "{}: {}", schema.name, schema.summary)?;
     if !schema.aliases.is_empty() {
         writeln!(text, "  also called    {}", schema.aliases.join(", "))?;
@@ -50,9 +52,7 @@ fn describe_into(text: &mut String, schema: &Schema) -> std::fmt::Result {
     let properties: Vec<&str> = schema.properties.iter().map(|property| property.name()).collect();
     writeln!(text, "  properties     {}", properties.join(", "))?;
     writeln!(text, "  precision      {}", precision(schema))?;
-    if !schema.classes.is_empty() {
-        writeln!(text, "  declare        {}", schema.classes.join(", "))?;
-    }
+    writeln!(text, "  declare        {}", if classes.is_empty() { "nothing".to_string() } else { classes.join(", ") })?;
     if !schema.bound.is_empty() {
         writeln!(text, "  bound          {}", schema.bound)?;
     }
@@ -84,13 +84,18 @@ fn precision(schema: &Schema) -> String {
     format!("accumulates in float32 (float64 for float64), {order}{exp}, rounds once to nearest")
 }
 
-/// Everything about an op, for programs.
-pub fn json(schema: &Schema) -> Value {
-    json!({
+/// Everything about an op, for programs; what of a precision class matters to it takes a moment to find out, and is
+/// told where one op is asked for.
+pub fn json(schema: &Schema, classes: Option<&[&str]>) -> Value {
+    let mut described = json!({
         "schema": schema,
         "fingerprint": schema.fingerprint(),
         "tolerance": Tolerance::Bound,
-    })
+    });
+    if let Some(classes) = classes {
+        described["classes"] = json!(classes);
+    }
+    described
 }
 
 fn domain(tensor: &TensorSpec) -> String {

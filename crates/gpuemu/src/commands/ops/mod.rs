@@ -8,7 +8,7 @@ mod list;
 use std::sync::Arc;
 
 use gpuemu_engine::Op;
-use gpuemu_engine::ops::{builtin, find, nearest, search};
+use gpuemu_engine::ops::{builtin, classes, find, nearest, search};
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
@@ -55,12 +55,13 @@ pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
     }
     match (&chosen[..], arguments.format) {
         ([], format) => return print_list(builtin(), format),
-        ([one], Format::Json) => write_json(&describe::json(one.schema()))?,
+        ([one], Format::Json) => write_json(&describe::json(one.schema(), Some(&classes(one.as_ref()))))?,
         (several, Format::Json) => {
-            write_json(&several.iter().map(|op| describe::json(op.schema())).collect::<Vec<_>>())?;
+            let one = |op: &Arc<dyn Op>| describe::json(op.schema(), Some(&classes(op.as_ref())));
+            write_json(&several.iter().map(one).collect::<Vec<_>>())?;
         }
         (several, Format::Text) => {
-            let pages: Vec<String> = several.iter().map(|op| describe::text(op.schema())).collect();
+            let pages: Vec<String> = several.iter().map(|op| describe::text(op.as_ref())).collect();
             write_text(&pages.join("\n"))?;
         }
     }
@@ -69,7 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
 
 fn print_list(ops: &[Arc<dyn Op>], format: Format) -> Result<u8, ExpectedError> {
     match format {
-        Format::Json => write_json(&ops.iter().map(|op| describe::json(op.schema())).collect::<Vec<_>>())?,
+        Format::Json => write_json(&ops.iter().map(|op| describe::json(op.schema(), None)).collect::<Vec<_>>())?,
         Format::Text => write_text(&list::text(ops))?,
     }
     Ok(exit_code::PASSED)
