@@ -22,6 +22,7 @@ pub(super) struct Setting<'a, R> {
     groups: usize,
     scale: R,
     softcap: f64,
+    bottom_right: bool,
     causal: bool,
     window: usize,
     pub zero_rows: bool,
@@ -55,6 +56,7 @@ impl<'a, R: Real> Setting<'a, R> {
             softcap: parameters.float("softcap").unwrap_or(0.0),
             causal: parameters.flag("causal"),
             window: parameters.int("window").unwrap_or(0).max(0) as usize,
+            bottom_right: parameters.flag("bottom_right"),
             zero_rows: parameters.flag("masked_rows_zero"),
         })
     }
@@ -76,11 +78,13 @@ impl<'a, R: Real> Setting<'a, R> {
 
     /// Whether a query sees a key.
     pub fn sees(&self, plan: &Plan, query: usize, key: usize) -> Result<bool, RunnerError> {
-        let reach = query + usize::from(plan.mutation.is(Mutation::OffByOne));
-        if (self.causal || self.window > 0) && key > reach {
+        let shift = if self.bottom_right { self.keys as isize - self.queries as isize } else { 0 };
+        let (own, place) = (query as isize + shift, key as isize);
+        let reach = own + isize::from(plan.mutation.is(Mutation::OffByOne));
+        if (self.causal || self.window > 0) && place > reach {
             return Ok(false);
         }
-        if self.window > 0 && key + self.window <= query {
+        if self.window > 0 && place + self.window as isize <= own {
             return Ok(false);
         }
         let Some(mask) = self.mask else { return Ok(true) };
@@ -105,12 +109,12 @@ fn array(buffer: &Buffer) -> Result<&[usize; 4], RunnerError> {
 }
 
 /// The larger of a maximum and zero in place of −Inf, so that −Inf − −Inf never happens.
-pub(super) fn finite_maximum<R: Real>(maximum: R) -> R {
+pub(crate) fn finite_maximum<R: Real>(maximum: R) -> R {
     if maximum == R::lowest() { R::zero() } else { maximum }
 }
 
 /// Rounds a weight to the dtype of the second product, where the kernel does.
-pub(super) fn round_weight<R: Real>(weight: R, intermediate: Option<DType>) -> R {
+pub(crate) fn round_weight<R: Real>(weight: R, intermediate: Option<DType>) -> R {
     match intermediate {
         Some(dtype) => R::new(dtype.decode(dtype.encode(weight.value()))),
         None => weight,

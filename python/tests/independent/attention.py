@@ -17,6 +17,8 @@ def _visible(case: Case, queries: int, keys: int) -> torch.Tensor:
     visible = torch.ones((queries, keys), dtype=torch.bool)
     if "mask" in case.inputs:
         visible = torch.from_numpy(case.input("mask")).clone()
+    if case.parameters["bottom_right"]:
+        query = query + keys - queries
     if case.parameters["causal"] or window > 0:
         visible &= key <= query
     if window > 0:

@@ -1,5 +1,7 @@
 //! What an output must be: values, bounds, and the few elements that are excused by name.
 
+use std::ops::Range;
+
 use gpuemu_common::DType;
 
 /// Why an element is not judged by its bound alone.
@@ -100,6 +102,25 @@ impl Expectation {
         self.push(value, delta);
     }
 
+    /// Adds the elements of another after its own.
+    pub fn append(&mut self, other: Self) {
+        let moved = self.values.len();
+        self.excuses.extend(other.excuses.into_iter().map(|excuse| Excuse { index: excuse.index + moved, ..excuse }));
+        self.values.extend(other.values);
+        self.delta.extend(other.delta);
+    }
+
+    /// Adds a range of another's elements.
+    pub fn append_range(&mut self, other: &Self, range: Range<usize>) {
+        let first = other.excuses.partition_point(|excuse| excuse.index < range.start);
+        for excuse in other.excuses[first..].iter().take_while(|excuse| excuse.index < range.end) {
+            let index = excuse.index - range.start + self.values.len();
+            self.excuses.push(Excuse { index, ..*excuse });
+        }
+        self.values.extend_from_slice(&other.values[range.clone()]);
+        self.delta.extend_from_slice(&other.delta[range]);
+    }
+
     /// The share of an overflow's threshold at which it counts: partial sums round upwards too.
     pub const OVERFLOW_SHARE: f64 = 0.99;
 }
@@ -112,6 +133,19 @@ pub(super) fn overflows(intermediate: f64, max: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_keep_their_excuses() {
+        let mut part = Expectation::default();
+        part.push(1.0, 0.5);
+        part.push_undetermined(2.0, "a reason");
+        part.push(3.0, 0.0);
+        let mut whole = Expectation::default();
+        whole.append_range(&part, 1..3);
+        whole.append(part);
+        assert_eq!(whole.values, [2.0, 3.0, 1.0, 2.0, 3.0]);
+        assert_eq!(whole.excuses.iter().map(|excuse| excuse.index).collect::<Vec<usize>>(), [0, 3]);
+    }
 
     #[test]
     fn a_bound_that_is_not_finite_makes_an_element_undetermined() {

@@ -13,6 +13,7 @@ mod convolution;
 mod elementwise;
 mod expectation;
 mod experts;
+mod exponential;
 mod finite_difference;
 pub mod gradient;
 mod indexing;
