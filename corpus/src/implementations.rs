@@ -29,9 +29,11 @@ pub const ROUTES: [Style; 4] = [
 pub const ORDERS: [Style; 5] =
     [NUMPY, ROUTES[1].ordered(SEQUENTIAL), TRITON.ordered(TREE_128), TRITON.ordered(LANES), ROUTES[3].ordered(SPLIT_4)];
 
-const FOLDED: Style = Style { folded: true, ..TRITON.ordered(TREE_128) };
+/// With exp2(x·c − m·c).
+pub const FOLDED: Style = Style { folded: true, ..TRITON.ordered(TREE_128) };
 
-const VARIANCES: [Style; 5] = [
+/// Forms of a variance, with an order of summation each; the last folds the mean into an addend.
+pub const VARIANCES: [Style; 5] = [
     NUMPY,
     TRITON.ordered(SEQUENTIAL),
     Style { variance: VarianceForm::Welford, ..TRITON.ordered(SEQUENTIAL) },

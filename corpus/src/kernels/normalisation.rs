@@ -32,7 +32,12 @@ impl<R: Real> Guard<R> {
 }
 
 /// 1/√(x + eps), with the mutations of that expression.
-fn inverse_root<R: Real>(plan: &Plan, power: R, guard: Guard<R>) -> R {
+pub(crate) fn inverse_root<R: Real>(plan: &Plan, power: R, eps: R) -> R {
+    guarded_inverse(plan, power, Guard::inside(eps))
+}
+
+/// One over the guarded root of a power.
+fn guarded_inverse<R: Real>(plan: &Plan, power: R, guard: Guard<R>) -> R {
     let divisor = if plan.mutation.is(Mutation::DropRoot) {
         guard.apply(power)
     } else if guard.outside != plan.mutation.is(Mutation::EpsOutside) {
@@ -63,7 +68,7 @@ pub fn layernorm<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), 
     for row in 0..rows.starts.len() {
         let lanes: Vec<R> = load_row(plan, input, &rows, row, R::zero())?;
         let (mean, variance) = moments(plan, &lanes, rows.width, count);
-        let inverse = inverse_root(plan, variance, Guard::inside(eps));
+        let inverse = inverse_root(plan, variance, eps);
         for index in 0..rows.width {
             let x: R = load(input, rows.at(row, index))?;
             let normalised = if plan.mutation.is(Mutation::DropFactor) {
@@ -81,7 +86,7 @@ pub fn layernorm<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), 
 }
 
 /// Mean and variance in the kernel's form.
-fn moments<R: Real>(plan: &Plan, lanes: &[R], width: usize, count: R) -> (R, R) {
+pub(crate) fn moments<R: Real>(plan: &Plan, lanes: &[R], width: usize, count: R) -> (R, R) {
     let divide = |total: R, by: R| total.over(by, plan.style.division);
     let divisor =
         if plan.mutation.is(Mutation::Unbiased) { R::new(width.saturating_sub(1).max(1) as f64) } else { count };
@@ -128,7 +133,7 @@ fn divide_by_length<R: Real>(
         };
         let total = add_up(plan, &squares);
         let power = if mean { total.over(R::new(count as f64), plan.style.division) } else { total };
-        let inverse = inverse_root(plan, power, guard);
+        let inverse = guarded_inverse(plan, power, guard);
         for index in 0..rows.width {
             let x: R = load(input, rows.at(row, index))?;
             let scale = match weight {

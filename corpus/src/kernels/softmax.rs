@@ -8,7 +8,7 @@ use crate::mutation::{Mutated, Mutation};
 use crate::real::Real;
 
 /// The exponentials of a row relative to its maximum, and that maximum.
-fn exponentials<R: Real>(plan: &Plan, lanes: &[R]) -> (Vec<R>, R) {
+pub(crate) fn exponentials<R: Real>(plan: &Plan, lanes: &[R]) -> (Vec<R>, R) {
     let argument = R::new(plan.mutation.argument() * plan.mutation.constant());
     let mut maximum = lanes.iter().fold(R::lowest(), |most, x| most.larger(*x));
     if plan.mutation.is(Mutation::DropMaximum) {

@@ -28,6 +28,8 @@ pub enum Overflow {
     Here,
     /// Something that it was computed from may have been.
     Before,
+    /// The reference itself left the range of float64: of a float64 kernel nothing is known.
+    Lost,
 }
 
 impl Rounded {
@@ -66,7 +68,20 @@ impl Rounded {
     #[inline]
     fn carried(self, other: Self) -> Overflow {
         let worst = self.overflow.max(other.overflow);
-        if worst == Overflow::None { Overflow::None } else { Overflow::Before }
+        // NaN among the inputs makes NaN, whatever overflows beside it.
+        let surely_nan = |number: Self| number.value.is_nan() && number.overflow != Overflow::Lost;
+        match worst {
+            Overflow::None => Overflow::None,
+            Overflow::Lost if !surely_nan(self) && !surely_nan(other) => Overflow::Lost,
+            _ => Overflow::Before,
+        }
+    }
+
+    /// What two operands carry to a result: finite ones that make an infinity left float64 here.
+    #[inline]
+    fn carried_to(self, other: Self, result: f64) -> Overflow {
+        let finite = self.value.is_finite() && other.value.is_finite();
+        if finite && !result.is_finite() { Overflow::Lost } else { self.carried(other) }
     }
 }
 
@@ -121,7 +136,8 @@ impl Arithmetic {
     /// a + b.
     #[inline]
     pub fn add(&self, a: Rounded, b: Rounded) -> Rounded {
-        self.rounded(a.value + b.value, a.error + b.error, a.carried(b))
+        let value = a.value + b.value;
+        self.rounded(value, a.error + b.error, a.carried_to(b, value))
     }
 
     /// a − b.
@@ -143,7 +159,7 @@ impl Arithmetic {
         if value == 0.0 && error.is_nan() {
             error = 0.0;
         }
-        self.rounded(value, error, a.carried(b))
+        self.rounded(value, error, a.carried_to(b, value))
     }
 
     /// a/b, by a division or a product with a reciprocal of the class.
@@ -157,8 +173,13 @@ impl Arithmetic {
         // A reciprocal of a huge divisor is subnormal and may be flushed; one of a tiny divisor overflows.
         let flushed = if b.value.abs() > 0.0 { units.tiny * a.value.abs() } else { 0.0 };
         let own = units.u * units.division * (value.abs() + carried) + units.eta + units.flush + flushed;
-        let mut result = self.placed(value, carried + own, a.carried(b));
-        if b.value != 0.0 && (1.0 / b.value).abs() > Expectation::OVERFLOW_SHARE * units.max && a.value != 0.0 {
+        let overflow = if b.value == 0.0 { a.carried(b) } else { a.carried_to(b, value) };
+        let mut result = self.placed(value, carried + own, overflow);
+        if result.overflow != Overflow::Lost
+            && b.value != 0.0
+            && (1.0 / b.value).abs() > Expectation::OVERFLOW_SHARE * units.max
+            && a.value != 0.0
+        {
             result.overflow = Overflow::Before;
         }
         result
@@ -196,9 +217,11 @@ impl Arithmetic {
     /// The sum of terms whose roundings amount to `summation` (see [`Call::summation`]).
     pub fn sum(&self, terms: impl IntoIterator<Item = Rounded>, summation: f64) -> Rounded {
         let (mut value, mut absolute, mut carried, mut whole, mut count) = (0.0, 0.0, 0.0, true, 0usize);
-        let mut overflow = Overflow::None;
+        let (mut overflow, mut finite, mut surely_nan) = (Overflow::None, true, false);
         for term in terms {
             value += term.value;
+            finite &= term.value.is_finite();
+            surely_nan |= term.value.is_nan() && term.overflow != Overflow::Lost;
             // An infinity among the terms is no overflow; what the others add up to may be one.
             absolute += if term.value.is_finite() { term.value.abs() + term.error } else { 0.0 };
             carried += term.error;
@@ -213,10 +236,15 @@ impl Arithmetic {
         } else {
             self.units.u * summation * absolute + count as f64 * self.units.flush + reference
         };
-        let carried_overflow = if overflow == Overflow::None { Overflow::None } else { Overflow::Before };
+        let lost = !surely_nan && (overflow == Overflow::Lost || finite && !value.is_finite());
+        let carried_overflow = match overflow {
+            _ if lost => Overflow::Lost,
+            Overflow::None => Overflow::None,
+            _ => Overflow::Before,
+        };
         let mut result = self.placed(value, carried + own, carried_overflow);
         // A partial sum may overflow where the whole does not.
-        if absolute > Expectation::OVERFLOW_SHARE * self.units.max && count > 1 {
+        if !lost && absolute > Expectation::OVERFLOW_SHARE * self.units.max && count > 1 {
             result.overflow = Overflow::Before;
         }
         result
@@ -238,7 +266,7 @@ impl Arithmetic {
         }
         let mut rounded = x.widened(units.mid * (x.value.abs() + x.error) + units.mid_eta);
         if x.value.is_finite() && x.value.abs() + x.error > Expectation::OVERFLOW_SHARE * units.mid_max {
-            rounded.overflow = Overflow::Before;
+            rounded.overflow = rounded.overflow.max(Overflow::Before);
         }
         rounded
     }
@@ -251,7 +279,9 @@ impl Expectation {
     /// Adds a computed element; where something before it may have overflowed, by the name of what did.
     #[inline]
     pub fn push_rounded(&mut self, x: Rounded, overflowing: &'static str) {
-        if x.overflow == Overflow::Before && !x.value.is_nan() {
+        if x.overflow == Overflow::Lost {
+            self.push_undetermined(x.value, overflowing);
+        } else if x.overflow == Overflow::Before && !x.value.is_nan() {
             self.push_overflow(x.value, x.error, ANY_OVERFLOW, overflowing);
         } else {
             self.push(x.value, x.error);
@@ -310,6 +340,21 @@ mod tests {
             let whole = terms.iter().map(|value| Rounded::exact((f64::from(*value) % 100.0).trunc()));
             prop_assert_eq!(arithmetic.sum(whole, terms.len() as f64).error, 0.0);
         }
+    }
+
+    #[test]
+    fn what_leaves_float64_is_lost_and_nan_among_the_inputs_is_not() {
+        let arithmetic = Arithmetic { units: Precision::default().units(DType::F64) };
+        let [large, nan] = [1e300, f64::NAN].map(Rounded::exact);
+        let square = arithmetic.multiply(large, large);
+        assert_eq!(square.overflow, Overflow::Lost);
+        assert_eq!(arithmetic.subtract(square, square).overflow, Overflow::Lost);
+        assert_eq!(arithmetic.sum([Rounded::exact(1e308); 3], 3.0).overflow, Overflow::Lost);
+        assert_ne!(arithmetic.add(square, nan).overflow, Overflow::Lost);
+        assert_ne!(arithmetic.divide(large, Rounded::exact(0.0)).overflow, Overflow::Lost);
+        let mut expectation = Expectation::default();
+        expectation.push_rounded(arithmetic.subtract(square, square), "a square");
+        assert_eq!(expectation.excuses[0].kind, ExcuseKind::Undetermined);
     }
 
     #[test]

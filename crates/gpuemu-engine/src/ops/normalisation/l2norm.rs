@@ -42,5 +42,5 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
     let (input, width) = (call.input("input")?, call.size("H")?);
     let (outside, minimum) = (call.flag("eps_outside"), call.flag("eps_is_minimum"));
     let guard = Guard { eps: call.float("eps")?, outside, minimum };
-    divide_by_length(call, input, width, 1.0, guard, |_| 1.0)
+    divide_by_length(call, input, None, width, 1.0, guard, |_| 1.0)
 }

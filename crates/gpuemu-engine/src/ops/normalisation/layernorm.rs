@@ -44,72 +44,97 @@ pub(in crate::ops) const UNDETERMINED_VARIANCE: &str = "variance lost to roundin
 fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
     let (input, width) = (call.input("input")?, call.size("H")?);
     let (weight, bias, eps) = (call.optional("weight"), call.optional("bias"), call.float("eps")?);
-    let units = call.units;
     let mut expectation = Expectation::with_capacity(input.len());
+    let affine = |column: usize| (weight.map_or(1.0, |weight| weight[column]), bias.map_or(0.0, |bias| bias[column]));
     for row in input.chunks_exact(width.max(1)) {
-        let moments = Moments::of(row, eps, call)?;
-        for (column, x) in row.iter().enumerate() {
-            let w = weight.map_or(1.0, |weight| weight[column]);
-            let b = bias.map_or(0.0, |bias| bias[column]);
-            let normalised = (x - moments.mean) * moments.inverse_deviation;
-            let scaled = w * normalised;
-            let y = scaled + b;
-            let growth = 1.0 + moments.inverse_error;
-            let mut delta = w.abs() * moments.inverse_deviation * growth * moments.mean_error
-                + scaled.abs() * (moments.inverse_error + units.u * (units.rsqrt + 4.0))
-                + units.u * (y.abs() + b.abs())
-                + 2.0 * units.mid * scaled.abs()
-                + units.mid_eta * (1.0 + w.abs())
-                + units.eta * (2.0 + w.abs())
-                + units.flush * (2.0 + w.abs() * (1.0 + moments.inverse_deviation) + normalised.abs())
-                // A huge deviation makes a reciprocal subnormal, which may be flushed.
-                + units.flush * (x.abs() + moments.mean.abs()) * w.abs();
-            let mut folded_overflow = false;
-            if call.precision.folded {
-                let terms = x.abs() + moments.mean.abs();
-                let products = terms * moments.inverse_deviation * w.abs();
-                delta += 2.0 * units.u * products;
-                folded_overflow = overflows(products, units.max);
-            }
-            if moments.overflow && b != 0.0 && b.abs() < units.flush {
-                expectation.push_undetermined(y, "an overflowed row plus a bias that may be flushed");
-            } else if moments.overflow {
-                let kind = ExcuseKind::Overflow { nan: true, infinite: false, value: Some(b) };
-                expectation.push_overflow(y, delta, kind, "sum of |x| or of squared deviations");
-            } else if folded_overflow {
-                let kind = ExcuseKind::Overflow { nan: true, infinite: true, value: None };
-                expectation.push_overflow(y, delta, kind, "x*r*w beside mean*r*w");
-            } else if overflows(scaled.abs(), units.max) && y.is_finite() {
-                let kind = ExcuseKind::Overflow { nan: false, infinite: true, value: None };
-                expectation.push_overflow(y, delta, kind, "the scaled row before its bias");
-            } else if moments.undetermined {
-                expectation.push_undetermined(y, UNDETERMINED_VARIANCE);
-            } else {
-                expectation.push(y, delta);
-            }
-        }
+        push_normalised(&mut expectation, row, None, eps, affine, call)?;
     }
     Ok(vec![expectation])
 }
 
-/// Mean, (biased) variance and their errors for one row.
+/// Adds (x − mean)/√(var + eps)·weight + bias of one row. `affine` gives weight and bias of a column, `inexact` how far
+/// off each x may be before it is normalised.
+pub(in crate::ops) fn push_normalised(
+    expectation: &mut Expectation,
+    row: &[f64],
+    inexact: Option<&[f64]>,
+    eps: f64,
+    affine: impl Fn(usize) -> (f64, f64),
+    call: &Call<'_>,
+) -> Result<(), OpError> {
+    let units = call.units;
+    let moments = Moments::of(row, inexact, eps, call)?;
+    for (column, x) in row.iter().enumerate() {
+        let (w, b) = affine(column);
+        let own = inexact.map_or(0.0, |inexact| inexact[column]);
+        let normalised = (x - moments.mean) * moments.inverse_deviation;
+        let scaled = w * normalised;
+        let y = scaled + b;
+        let growth = 1.0 + moments.inverse_error;
+        let mut delta = w.abs() * moments.inverse_deviation * growth * (moments.mean_error + own)
+            + scaled.abs() * (moments.inverse_error + units.u * (units.rsqrt + 4.0))
+            + units.u * (y.abs() + b.abs())
+            + 2.0 * units.mid * scaled.abs()
+            + units.mid_eta * (1.0 + w.abs())
+            + units.eta * (2.0 + w.abs())
+            + units.flush * (2.0 + w.abs() * (1.0 + moments.inverse_deviation) + normalised.abs())
+            // A huge deviation makes a reciprocal subnormal, which may be flushed.
+            + units.flush * (x.abs() + moments.mean.abs()) * w.abs();
+        let mut folded_overflow = false;
+        if call.precision.folded {
+            let terms = x.abs() + moments.mean.abs();
+            let products = terms * moments.inverse_deviation * w.abs();
+            delta += 2.0 * units.u * products;
+            folded_overflow = overflows(products, units.max);
+        }
+        // Rounding decides whether x is the mean, and infinity times 0 is NaN.
+        let near = (x - moments.mean).abs() <= moments.mean_error + own + units.flush || call.precision.folded;
+        if w.is_infinite() && near && !moments.overflow && moments.mean.is_finite() && !b.is_nan() {
+            let kind = ExcuseKind::Overflow { nan: true, infinite: true, value: None };
+            expectation.push_overflow(y, 0.0, kind, "an infinite weight where x is about the mean");
+        } else if moments.overflow && b != 0.0 && b.abs() < units.flush {
+            expectation.push_undetermined(y, "an overflowed row plus a bias that may be flushed");
+        } else if moments.overflow {
+            let kind = ExcuseKind::Overflow { nan: true, infinite: false, value: Some(b) };
+            expectation.push_overflow(y, delta, kind, "sum of |x| or of squared deviations");
+        } else if folded_overflow {
+            let kind = ExcuseKind::Overflow { nan: true, infinite: true, value: None };
+            expectation.push_overflow(y, delta, kind, "x*r*w beside mean*r*w");
+        } else if overflows(scaled.abs(), units.max) && y.is_finite() {
+            let kind = ExcuseKind::Overflow { nan: false, infinite: true, value: None };
+            expectation.push_overflow(y, delta, kind, "the scaled row before its bias");
+        } else if moments.undetermined {
+            expectation.push_undetermined(y, UNDETERMINED_VARIANCE);
+        } else {
+            expectation.push(y, delta);
+        }
+    }
+    Ok(())
+}
+
+/// Mean, variance and their errors for one row.
 pub(in crate::ops) struct Moments {
-    mean: f64,
+    /// μ.
+    pub mean: f64,
+    /// v, biased.
     pub variance: f64,
     /// δv.
     pub variance_error: f64,
     /// δμ.
-    mean_error: f64,
+    pub mean_error: f64,
     /// r = 1/√(v + eps).
-    inverse_deviation: f64,
+    pub inverse_deviation: f64,
     /// g: relative error of r.
-    inverse_error: f64,
-    undetermined: bool,
+    pub inverse_error: f64,
+    /// Whether rounding may have left nothing of the variance.
+    pub undetermined: bool,
+    /// Whether a sum may have overflowed.
     pub overflow: bool,
 }
 
 impl Moments {
-    pub fn of(row: &[f64], eps: f64, call: &Call<'_>) -> Result<Self, OpError> {
+    /// The moments of a row whose elements may each be off by `inexact`.
+    pub fn of(row: &[f64], inexact: Option<&[f64]>, eps: f64, call: &Call<'_>) -> Result<Self, OpError> {
         let (units, count) = (call.units, row.len() as f64);
         let summation = call.summation(row.len())?;
         let (mut sum, mut absolute, mut squares) = (0.0, 0.0, 0.0);
@@ -124,7 +149,7 @@ impl Moments {
         let (mean_absolute, mean_square) = (absolute / count, squares / count);
         // Welford divides at every step, and each quotient may lose up to a subnormal.
         let quotients = if call.precision.variance == Some(VarianceForm::TwoPass) { 1.0 } else { count };
-        let mean_error =
+        let mut mean_error =
             units.u * (summation * mean_absolute + 2.0 * mean.abs()) + quotients * (units.eta + units.flush);
         let mut variance_error =
             units.u * (summation + 4.0) * variance + mean_error * mean_error + units.eta + units.flush;
@@ -133,6 +158,11 @@ impl Moments {
         }
         if call.precision.variance == Some(VarianceForm::OnePass) {
             variance_error += units.u * (summation + 3.0) * (mean_square + 2.0 * mean.abs() * mean_absolute);
+        }
+        if let Some(inexact) = inexact {
+            mean_error += inexact.iter().sum::<f64>() / count;
+            let moved = row.iter().zip(inexact).map(|(x, error)| error * (2.0 * (x - mean).abs() + error));
+            variance_error += moved.sum::<f64>() / count;
         }
         let one_pass = call.precision.variance == Some(VarianceForm::OnePass);
         let largest = absolute.max(deviations).max(if one_pass { squares } else { 0.0 });

@@ -38,19 +38,21 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
     let (weight, eps) = (call.optional("weight"), call.float("eps")?);
     let offset = if call.flag("unit_offset") { 1.0 } else { 0.0 };
     let scale = |column: usize| weight.map_or(1.0, |weight| offset + weight[column]);
-    normalise(call, input, width, width as f64, eps, scale)
+    normalise(call, input, None, width, width as f64, eps, scale)
 }
 
-/// x / √(Σx²/divisor + eps) · scale: rms with divisor H, l2 with divisor 1.
+/// x / √(Σx²/divisor + eps) · scale: rms with divisor H, l2 with divisor 1. `inexact` is how far off each x may be
+/// before it is normalised.
 pub(in crate::ops) fn normalise(
     call: &Call<'_>,
     input: &[f64],
+    inexact: Option<&[f64]>,
     width: usize,
     divisor: f64,
     eps: f64,
     scale: impl Fn(usize) -> f64,
 ) -> Result<Vec<Expectation>, OpError> {
-    divide_by_length(call, input, width, divisor, Guard { eps, outside: false, minimum: false }, scale)
+    divide_by_length(call, input, inexact, width, divisor, Guard { eps, outside: false, minimum: false }, scale)
 }
 
 /// How eps keeps a divisor away from zero.
@@ -91,10 +93,12 @@ impl Guard {
     }
 }
 
-/// Rows divided by their guarded length √(Σx²/divisor), times a scale for each column.
+/// Rows divided by their guarded length √(Σx²/divisor), times a scale for each column. `inexact` is how far off each x
+/// may be before it is normalised.
 pub(in crate::ops) fn divide_by_length(
     call: &Call<'_>,
     input: &[f64],
+    inexact: Option<&[f64]>,
     width: usize,
     divisor: f64,
     guard: Guard,
@@ -103,17 +107,21 @@ pub(in crate::ops) fn divide_by_length(
     let units = call.units;
     let summation = call.summation(width.max(1))?;
     let mut expectation = Expectation::with_capacity(input.len());
-    for row in input.chunks_exact(width.max(1)) {
+    for (number, row) in input.chunks_exact(width.max(1)).enumerate() {
+        let inexact = inexact.map_or(&[][..], |inexact| &inexact[number * width..][..width]);
         let squares: f64 = row.iter().map(|x| x * x).sum();
         let power = squares / divisor;
         // Squares below the smallest (sub)normal vanish, each of them.
-        let lost = width as f64 * (units.eta + units.flush) / divisor;
+        let moved: f64 = row.iter().zip(inexact).map(|(x, error)| error * (2.0 * x.abs() + error)).sum();
+        let lost = (width as f64 * (units.eta + units.flush) + moved) / divisor;
         let error = units.u * (summation + 2.0) * power + lost;
         let (root, inverse_error, vanishing) = guard.root(power, error, &units);
         // Of the row itself: in float64 the sum overflows here as it does in the kernel.
         let finite = row.iter().all(|x| x.is_finite());
         let undetermined = finite && vanishing;
         let overflow = finite && overflows(squares, units.max);
+        // An element beyond the range is infinite itself, and infinity times 0 is NaN.
+        let beyond = row.iter().any(|x| x.abs() > units.max);
         for (column, x) in row.iter().enumerate() {
             let w = scale(column);
             let y = x / root * w;
@@ -122,10 +130,11 @@ pub(in crate::ops) fn divide_by_length(
             let reciprocal = x.abs() * w.abs() * units.tiny;
             let delta = y.abs() * condition
                 + reciprocal
+                + inexact.get(column).map_or(0.0, |error| (1.0 + inverse_error) * error * w.abs() / root)
                 + (units.eta + units.flush + units.mid_eta) * (2.0 + w.abs())
                 + units.flush * (w.abs() + x.abs()) / root;
             if overflow {
-                let kind = ExcuseKind::Overflow { nan: false, infinite: false, value: Some(0.0) };
+                let kind = ExcuseKind::Overflow { nan: beyond, infinite: false, value: Some(0.0) };
                 expectation.push_overflow(y, delta, kind, "sum of squares");
             } else if undetermined {
                 expectation.push_undetermined(y, UNDETERMINED_VARIANCE);

@@ -2,7 +2,7 @@
 
 use crate::case::Strategy;
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
-use crate::schema::{Property, Schema};
+use crate::schema::{Property, Schema, Units};
 
 /// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
@@ -28,10 +28,10 @@ pub(in crate::ops) fn op() -> BuiltIn {
     )
 }
 
-fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
+/// The softmax of each row.
+pub(in crate::ops) fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
     let (input, width) = (call.input("input")?, call.size("H")?);
     let summation = call.summation(width.max(1))?;
-    let units = call.units;
     let mut expectation = Expectation::with_capacity(input.len());
     let mut exponentials = vec![0.0; width];
     for row in input.chunks_exact(width.max(1)) {
@@ -39,22 +39,14 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
             row.iter().for_each(|_| expectation.push(f64::NAN, 0.0));
             continue;
         };
-        let common = summation + units.argument * row_sum.spread + 2.0 * units.exp + units.division + 1.0;
-        let underflow = units.tiny * (1.0 + 1.0 / row_sum.sum);
-        let denominator_underflow = width as f64 * units.tiny / row_sum.sum;
+        let shares = Shares::of(&row_sum, width, summation, call);
         for (x, e) in row.iter().zip(&exponentials) {
-            let y = e / row_sum.sum;
+            let (y, delta) = shares.share(*x, *e);
             if row_sum.undetermined {
                 expectation.push_undetermined(y, FOLDED);
-                continue;
+            } else {
+                expectation.push(y, delta);
             }
-            let argument = if *e == 0.0 { 0.0 } else { units.argument * row_sum.distance(*x) };
-            let delta = units.u * y * (common + argument) + underflow + y * denominator_underflow;
-            // Rounded to an intermediate dtype: x − m, its exponential, their sum and the quotient.
-            let distance = if *e == 0.0 { 0.0 } else { row_sum.distance(*x) };
-            let rounded = units.mid * y * (distance + row_sum.spread + 4.0)
-                + units.mid_eta * (2.0 + y * width as f64) / row_sum.sum.min(1.0);
-            expectation.push(y, delta + rounded);
         }
     }
     Ok(vec![expectation])
@@ -119,5 +111,44 @@ impl RowSum {
     /// s for one element.
     pub fn distance(&self, x: f64) -> f64 {
         self.maximum - x + self.folded_shift
+    }
+}
+
+/// The softmax of a row's elements, with what they have in common computed once.
+pub(in crate::ops) struct Shares<'a> {
+    row_sum: &'a RowSum,
+    units: Units,
+    common: f64,
+    underflow: f64,
+    denominator_underflow: f64,
+    width: f64,
+}
+
+impl<'a> Shares<'a> {
+    /// Of a row of `width` elements, whose sum in the declared order has the error `summation` (in u).
+    pub fn of(row_sum: &'a RowSum, width: usize, summation: f64, call: &Call<'_>) -> Self {
+        let units = call.units;
+        Self {
+            row_sum,
+            units,
+            common: summation + units.argument * row_sum.spread + 2.0 * units.exp + units.division + 1.0,
+            underflow: units.tiny * (1.0 + 1.0 / row_sum.sum),
+            denominator_underflow: width as f64 * units.tiny / row_sum.sum,
+            width: width as f64,
+        }
+    }
+
+    /// y and δ of one element x, with e = e^(x−m).
+    #[inline]
+    pub fn share(&self, x: f64, e: f64) -> (f64, f64) {
+        let units = &self.units;
+        let y = e / self.row_sum.sum;
+        let distance = if e == 0.0 { 0.0 } else { self.row_sum.distance(x) };
+        let condition = self.common + units.argument * distance;
+        let delta = units.u * y * condition + self.underflow + y * self.denominator_underflow;
+        // Rounded to an intermediate dtype: x − m, its exponential, their sum and the quotient.
+        let rounded = units.mid * y * (distance + self.row_sum.spread + 4.0)
+            + units.mid_eta * (2.0 + y * self.width) / self.row_sum.sum.min(1.0);
+        (y, delta + rounded)
     }
 }

@@ -45,7 +45,7 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
     let divisor = (count - correction as f64).max(0.0);
     let mut expectation = Expectation::with_capacity(call.batch_count());
     for row in input.chunks_exact(width.max(1)) {
-        let moments = Moments::of(row, 0.0, call)?;
+        let moments = Moments::of(row, None, 0.0, call)?;
         let growth = count / divisor;
         let y = if divisor > 0.0 { moments.variance * growth } else { moments.variance * count / divisor };
         let delta = moments.variance_error * growth + units.u * (units.division - 1.0) * y.abs() + units.eta;

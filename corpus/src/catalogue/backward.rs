@@ -1,8 +1,0 @@
-//! Gradients.
-
-use crate::implementations::Family;
-
-/// The ops of this group and their kernels.
-pub fn families() -> Vec<Family> {
-    Vec::new()
-}
