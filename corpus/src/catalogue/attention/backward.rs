@@ -74,9 +74,17 @@ impl<R: Real> Head<'_, R> {
                 false => R::zero(),
             })
             .collect();
+        // Kernels that keep P have weights that sum to 1, and may take D from them.
+        let kept = plan.style.exp == ExpRoute::Direct;
+        let weights: Vec<R> = if kept {
+            let total = add_up(plan, &weights);
+            weights.iter().map(|weight| weight.over(total, plan.style.division)).collect()
+        } else {
+            weights
+        };
         let inner: Vec<R> = (0..keys).map(|key| self.dot(&upstream, row("v", key))).collect();
         // D from the output, or from the weights.
-        let centre = if plan.style.exp == ExpRoute::Direct {
+        let centre = if kept {
             let terms: Vec<R> = weights.iter().zip(&inner).map(|(weight, inner)| *weight * *inner).collect();
             add_up(plan, &terms)
         } else {
