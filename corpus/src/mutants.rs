@@ -54,6 +54,8 @@ pub fn mutants(op: &str) -> Vec<Mutation> {
             Mutation::DropFactor,
             Mutation::ScaleArgument(1.01),
             Mutation::DropMask,
+            Mutation::Named("ignored rows counted"),
+            Mutation::Named("smoothing leaves the target out"),
         ],
         "sum" => &[Mutation::DropMask],
         "mean" => &[Mutation::Unbiased, Mutation::DropMask],

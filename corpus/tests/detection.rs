@@ -46,5 +46,6 @@ fn the_tight_rule_finds_the_wrong_and_leaves_the_right_alone() {
     }
     assert!(all.checks > 25_000, "{}", all.checks);
     assert!(all.share(TIGHT) >= 0.96, "{} of {}", all.rules[TIGHT].beyond_ulp, all.beyond_ulp);
-    assert!(all.share(TIGHT) > all.share(0) + 0.2, "the usual check sees {}", all.share(0));
+    // Where results are exact (indices, copies, whole numbers) the usual check sees the same.
+    assert!(all.share(TIGHT) > all.share(0) + 0.15, "the usual check sees {}", all.share(0));
 }

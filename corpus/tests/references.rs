@@ -46,7 +46,11 @@ fn compare(
         }
         // δ is for float32: its share of 2^-29 is what float64 may lose by the same steps.
         let allowed = expectation.delta[index] * 2f64.powi(-26) + 1e-15 * y.abs() + 1e-300;
-        assert!((y - value).abs() <= allowed, "{op} at {index}: {y:e} and {value:e}, δ {:e}, {descriptor:?}", expectation.delta[index]);
+        assert!(
+            (y - value).abs() <= allowed,
+            "{op} at {index}: {y:e} and {value:e}, δ {:e}, {descriptor:?}",
+            expectation.delta[index]
+        );
     }
 }
 

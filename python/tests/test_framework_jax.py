@@ -33,8 +33,10 @@ def rms_norm(input, weight=None, eps=1e-5):
 
 @jax.jit
 def cross_entropy(input, target):
-    chosen = jnp.take_along_axis(jax.nn.log_softmax(input.astype(jnp.float32)), target[:, None], 1)
-    return -chosen[:, 0].astype(input.dtype)
+    ignored = target == -100
+    classes = jnp.where(ignored, 0, target)
+    chosen = jnp.take_along_axis(jax.nn.log_softmax(input.astype(jnp.float32)), classes[:, None], 1)
+    return jnp.where(ignored, 0, -chosen[:, 0]).astype(input.dtype)
 
 
 @partial(jax.jit, static_argnames="causal")

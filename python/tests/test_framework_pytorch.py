@@ -20,8 +20,10 @@ def rms_norm(input, weight=None, eps=1e-5):
     return functional.rms_norm(input, input.shape[-1:], weight, eps)
 
 
-def cross_entropy(input, target):
-    return functional.cross_entropy(input, target, reduction="none")
+def cross_entropy(input, target, label_smoothing=0.0, ignore_index=-100):
+    return functional.cross_entropy(
+        input, target, ignore_index=ignore_index, reduction="none", label_smoothing=label_smoothing
+    )
 
 
 def attention(q, k, v, causal=False):

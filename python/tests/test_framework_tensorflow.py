@@ -39,8 +39,12 @@ def attention(q, k, v, causal=False):
     return tf.cast(tf.matmul(tf.nn.softmax(scores), wide(v)), q.dtype)
 
 
-def cross_entropy(input, target):
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(target, input)
+def cross_entropy(input, target, ignore_index=-100):
+    ignored = target == ignore_index
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+        tf.where(ignored, tf.zeros_like(target), target), input
+    )
+    return tf.where(ignored, tf.zeros_like(losses), losses)
 
 
 OPS = {

@@ -13,6 +13,7 @@ mod normalisation;
 mod optimiser;
 mod quantisation;
 mod reduction;
+mod scan;
 
 use crate::implementations::Family;
 

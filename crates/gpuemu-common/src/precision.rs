@@ -166,9 +166,9 @@ impl Precision {
             self.order.map_or(terms as f64, |order| order.depth(terms))
         };
         let relative = depth * units.u;
-        // A float64 reference has the same rounding as the kernel and adds its own share.
-        let share = if units.reference > 0.0 { 2.0 } else { 1.0 };
-        (relative <= 0.1).then(|| share * depth / (1.0 - relative))
+        // A float64 reference has the same roundoff as the kernel, and it adds up in sequence.
+        let own = if units.reference > 0.0 { terms as f64 } else { 0.0 };
+        (relative <= 0.1).then(|| (depth + own) / (1.0 - relative))
     }
 }
 

@@ -183,10 +183,11 @@ fn input(spec: &TensorSpec, descriptor: &CaseDescriptor, given: Option<&values::
     let (seed, strategy) = (descriptor.seed, descriptor.strategy);
     let recipe = match &spec.domain {
         _ if dtype == DType::Bool => values::flag_recipe(seed, &spec.name),
-        Domain::Range { low, high } => {
+        Domain::Range { low, high, other } => {
             let low = low.evaluate(&descriptor.sizes).ok_or_else(impossible)?;
             let high = high.evaluate(&descriptor.sizes).ok_or_else(impossible)?;
-            values::range_recipe(strategy, low, high)
+            let other = other.as_ref().and_then(|name| descriptor.parameters.int(name));
+            values::range_recipe(strategy, low, high).or(other)
         }
         Domain::Whole => values::whole_recipe(strategy, dtype),
         Domain::Offsets { end } => {
@@ -196,22 +197,31 @@ fn input(spec: &TensorSpec, descriptor: &CaseDescriptor, given: Option<&values::
         // Ranks are taken of these below.
         Domain::Permutation { .. } => values::range_recipe(Strategy::Regular, 0, 1 << 31),
         Domain::Probability => values::Recipe::Uniform { low: 0.0, width: 1.0 },
-        Domain::Real | Domain::Positive | Domain::NonNegative => match given {
+        Domain::Real
+        | Domain::Positive
+        | Domain::NonNegative
+        | Domain::NonNegativeUnless { .. }
+        | Domain::NonPositive => match given {
             Some(recipe) => recipe.clone(),
             None => values::recipe(strategy, dtype, seed, &spec.name),
         },
     };
     let mut elements = fill::fill(dtype, &recipe, seed, &spec.name, count);
-    arrange(spec, dtype, &descriptor.sizes, stored.last().copied().unwrap_or(1), &mut elements);
+    arrange(spec, dtype, descriptor, stored.last().copied().unwrap_or(1), &mut elements);
     layout.place(dtype, &shape, &elements).map_err(named)
 }
 
-/// Moves elements into a domain that is not drawn element by element. One-sided ones get the absolute value, and one
-/// in place of a zero or NaN where only positive numbers are allowed.
-fn arrange(spec: &TensorSpec, dtype: DType, sizes: &Sizes, width: usize, elements: &mut [u8]) {
+/// Moves elements into a domain that is not drawn element by element. One-sided ones get the absolute value or its
+/// negative, and one in place of a zero or NaN where only positive numbers are allowed.
+fn arrange(spec: &TensorSpec, dtype: DType, descriptor: &CaseDescriptor, width: usize, elements: &mut [u8]) {
     let mut values = Vec::new();
     match &spec.domain {
-        Domain::Positive | Domain::NonNegative => {
+        Domain::NonNegativeUnless { flag } if descriptor.parameters.flag(flag) => return,
+        Domain::NonPositive => {
+            gpuemu_common::tensor::decode_slice(dtype, elements, &mut values);
+            values.iter_mut().for_each(|value| *value = -value.abs());
+        }
+        Domain::Positive | Domain::NonNegative | Domain::NonNegativeUnless { .. } => {
             gpuemu_common::tensor::decode_slice(dtype, elements, &mut values);
             for value in &mut values {
                 *value = value.abs();
@@ -223,13 +233,13 @@ fn arrange(spec: &TensorSpec, dtype: DType, sizes: &Sizes, width: usize, element
         Domain::Offsets { end } => {
             gpuemu_common::tensor::decode_slice(dtype, elements, &mut values);
             values.sort_by(f64::total_cmp);
-            if let (Some(end), [first, .., last]) = (end.evaluate(sizes), &mut values[..]) {
+            if let (Some(end), [first, .., last]) = (end.evaluate(&descriptor.sizes), &mut values[..]) {
                 (*first, *last) = (0.0, end as f64);
             }
         }
         Domain::Permutation { count } => {
             gpuemu_common::tensor::decode_slice(dtype, elements, &mut values);
-            let count = count.evaluate(sizes).unwrap_or(0);
+            let count = count.evaluate(&descriptor.sizes).unwrap_or(0);
             for row in values.chunks_exact_mut(width.max(1)) {
                 let length = row.len();
                 let mut order: Vec<usize> = (0..length).collect();

@@ -53,7 +53,7 @@ pub enum Recipe {
         /// Decides which quarter of the tiles is −Inf; `None` for no tile.
         tiles: Option<u64>,
     },
-    /// Whole numbers in `low..high`, its ends more often when `edges`.
+    /// Whole numbers in `low..high`, its ends more often when `edges`, or another one.
     Range {
         /// Smallest.
         low: f64,
@@ -61,6 +61,8 @@ pub enum Recipe {
         count: f64,
         /// Whether one element in four is an end.
         edges: bool,
+        /// What one element in eight is in their place.
+        other: Option<f64>,
     },
     /// Zero or one; one element in `zeros` is zero.
     Flags {
@@ -132,7 +134,8 @@ pub fn recipe(strategy: Strategy, dtype: DType, case_seed: u64, input: &str) -> 
 
 /// Decides a recipe for whole numbers in `low..high`.
 pub fn range_recipe(strategy: Strategy, low: usize, high: usize) -> Recipe {
-    Recipe::Range { low: low as f64, count: high.saturating_sub(low) as f64, edges: strategy == Strategy::Boundary }
+    let (count, edges) = (high.saturating_sub(low) as f64, strategy == Strategy::Boundary);
+    Recipe::Range { low: low as f64, count, edges, other: None }
 }
 
 /// Decides a recipe for whole numbers of every size that an integer dtype has.
@@ -141,7 +144,7 @@ pub fn whole_recipe(strategy: Strategy, dtype: DType) -> Recipe {
     match strategy {
         Strategy::Integers => Recipe::Integers { reach: 3 },
         Strategy::Sparse => Recipe::Sparse { repeated: Some(high) },
-        _ => Recipe::Range { low, count: high - low + 1.0, edges: strategy == Strategy::Boundary },
+        _ => Recipe::Range { low, count: high - low + 1.0, edges: strategy == Strategy::Boundary, other: None },
     }
 }
 
@@ -177,6 +180,14 @@ fn boundary_table(format: &FloatFormat, with_extremes: bool) -> Vec<f64> {
 }
 
 impl Recipe {
+    /// A range with another number in one element of eight, where there is one.
+    pub fn or(mut self, number: Option<i64>) -> Self {
+        if let Recipe::Range { other, .. } = &mut self {
+            *other = number.map(|number| number as f64);
+        }
+        self
+    }
+
     /// The value of element `index` from its word.
     #[inline(always)]
     pub fn value(&self, word: u64, index: usize) -> f64 {
@@ -228,7 +239,11 @@ impl Recipe {
                 }
                 -10.0 + 20.0 * unit(word)
             }
-            Recipe::Range { low, count, edges } => {
+            Recipe::Range { low, count, edges, other } => {
+                // Bits of their own, so that the other elements are those of the range alone.
+                if let Some(other) = other.filter(|_| (word >> 3) & 7 == 0) {
+                    return other;
+                }
                 if *edges && word & 3 == 0 {
                     return if word & 4 == 0 { *low } else { low + (count - 1.0).max(0.0) };
                 }

@@ -104,7 +104,7 @@ impl<'a> Call<'a> {
             let values = tensor.as_ref().map(|tensor| tensor.to_f64());
             if let Some(values) = &values {
                 let shape = tensor.as_ref().map_or(&[][..], |tensor| tensor.shape());
-                check_domain(&spec.name, &spec.domain, &descriptor.sizes, shape, values)?;
+                check_domain(spec, &descriptor.sizes, &descriptor.parameters, shape, values)?;
             }
             inputs.push(values);
         }
@@ -204,7 +204,8 @@ pub fn check_domains(schema: &Schema, case: &Case) -> Result<(), OpError> {
             continue;
         };
         check_shape(spec, Some(tensor), &case.descriptor.sizes)?;
-        check_domain(&spec.name, &spec.domain, &case.descriptor.sizes, tensor.shape(), &tensor.to_f64())?;
+        let descriptor = &case.descriptor;
+        check_domain(spec, &descriptor.sizes, &descriptor.parameters, tensor.shape(), &tensor.to_f64())?;
     }
     Ok(())
 }
@@ -225,17 +226,24 @@ fn check_shape(spec: &TensorSpec, tensor: Option<&Tensor>, sizes: &Sizes) -> Res
     Err(OpError::InputShape { input: spec.name.clone(), found: tensor.shape().to_vec(), expected })
 }
 
-fn check_domain(input: &str, domain: &Domain, sizes: &Sizes, shape: &[usize], values: &[f64]) -> Result<(), OpError> {
+fn check_domain(
+    spec: &TensorSpec,
+    sizes: &Sizes,
+    parameters: &Parameters,
+    shape: &[usize],
+    values: &[f64],
+) -> Result<(), OpError> {
     let describe;
     let size = |expression: &Expression| {
         expression.evaluate(sizes).ok_or_else(|| OpError::MissingSize(expression.to_string()))
     };
     let refused = |flat: usize, domain: String| {
         let index = position(shape, flat);
-        Err(OpError::Domain { input: input.to_string(), index, value: values[flat], domain })
+        Err(OpError::Domain { input: spec.name.clone(), index, value: values[flat], domain })
     };
-    let allowed: Box<dyn Fn(f64) -> bool> = match domain {
+    let allowed: Box<dyn Fn(f64) -> bool> = match &spec.domain {
         Domain::Real | Domain::Whole => return Ok(()),
+        Domain::NonNegativeUnless { flag } if parameters.flag(flag) => return Ok(()),
         Domain::Offsets { end } => {
             let last = size(end)?;
             let described = format!("offsets: 0 first, {end} ({last}) last, never decreasing");
@@ -268,18 +276,31 @@ fn check_domain(input: &str, domain: &Domain, sizes: &Sizes, shape: &[usize], va
             describe = "the positive numbers".to_string();
             Box::new(|value| value > 0.0)
         }
-        Domain::NonNegative => {
+        Domain::NonNegative | Domain::NonNegativeUnless { .. } => {
             describe = "the numbers from 0".to_string();
             Box::new(|value| value >= 0.0 || value.is_nan())
+        }
+        Domain::NonPositive => {
+            describe = "the numbers up to 0".to_string();
+            Box::new(|value| value <= 0.0 || value.is_nan())
         }
         Domain::Probability => {
             describe = "0 to 1".to_string();
             Box::new(|value| (0.0..=1.0).contains(&value))
         }
-        Domain::Range { low, high } => {
+        Domain::Range { low, high, other } => {
             let (first, end) = (size(low)?, size(high)?);
-            describe = format!("{low}..{high} ({first}..{end})");
-            Box::new(move |value| value >= first as f64 && value < end as f64)
+            let inside = move |value: f64| value >= first as f64 && value < end as f64;
+            match other.as_ref().and_then(|name| parameters.int(name).map(|value| (name, value))) {
+                None => {
+                    describe = format!("{low}..{high} ({first}..{end})");
+                    Box::new(inside)
+                }
+                Some((name, other)) => {
+                    describe = format!("{low}..{high} ({first}..{end}) or {name} ({other})");
+                    Box::new(move |value| inside(value) || value == other as f64)
+                }
+            }
         }
     };
     match values.iter().position(|value| !allowed(*value)) {

@@ -2,12 +2,10 @@
 
 use std::fmt::{self, Write};
 
-use gpuemu_common::DType;
-
 use super::{Op, classes};
 use crate::case::Strategy;
 use crate::oracle::tolerance::BOUND_FACTOR;
-use crate::schema::{DimensionSpec, Domain, ParameterSpec, Property, Schema, TensorSpec};
+use crate::schema::{DimensionSpec, ParameterSpec, Property, Schema, TensorSpec};
 
 /// What each field of a precision class means, by its name.
 pub const PRECISION_FIELDS: [(&str, &str); 14] = [
@@ -156,7 +154,14 @@ fn write_tensors(text: &mut String, schema: &Schema) -> fmt::Result {
     let rows = schema.inputs.iter().map(|tensor| {
         let optional = if tensor.optional { "yes" } else { "no" };
         let meaning = help(schema, &tensor.name);
-        [code(&tensor.name), dtype(tensor), code(&shape(tensor)), domain(tensor), optional.to_string(), meaning]
+        [
+            code(&tensor.name),
+            dtype(tensor),
+            code(&shape(tensor)),
+            tensor.domain_in_words(),
+            optional.to_string(),
+            meaning,
+        ]
     });
     table(text, ["input", "dtype", "shape", "values", "optional", "meaning"], rows)?;
     section(text, "Outputs")?;
@@ -355,20 +360,6 @@ fn tensors(schema: &Schema) -> String {
         |tensor: &TensorSpec| format!("{}{}{}", tensor.name, if tensor.optional { "?" } else { "" }, shape(tensor));
     let all = |tensors: &[TensorSpec]| tensors.iter().map(one).collect::<Vec<_>>().join(" ");
     format!("{} -> {}", all(&schema.inputs), all(&schema.outputs))
-}
-
-fn domain(tensor: &TensorSpec) -> String {
-    match &tensor.domain {
-        Domain::Real if tensor.dtype == Some(DType::Bool) => "true or false".to_string(),
-        Domain::Real => "any number, NaN and infinities included".to_string(),
-        Domain::Positive => "above 0".to_string(),
-        Domain::NonNegative => "0 and above".to_string(),
-        Domain::Probability => "0 to 1".to_string(),
-        Domain::Range { low, high } => format!("whole numbers from {low} below {high}"),
-        Domain::Whole => "every whole number of its dtype".to_string(),
-        Domain::Offsets { end } => format!("offsets: 0 first, {end} last, never decreasing"),
-        Domain::Permutation { count } => format!("each of the whole numbers below {count} once"),
-    }
 }
 
 /// A table; a bar in a cell would end it.

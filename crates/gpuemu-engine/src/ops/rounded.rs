@@ -65,6 +65,15 @@ impl Rounded {
         Self { value, error: self.error.max(other.error), overflow: self.carried(other) }
     }
 
+    /// Marks an infinity that was computed from finite numbers: the reference itself left the range of float64.
+    #[inline]
+    fn overflowing(self, finite: bool) -> Self {
+        if finite && self.value.is_infinite() && self.overflow == Overflow::None {
+            return Self { overflow: Overflow::Here, ..self };
+        }
+        self
+    }
+
     #[inline]
     fn carried(self, other: Self) -> Overflow {
         let worst = self.overflow.max(other.overflow);
@@ -120,8 +129,9 @@ impl Arithmetic {
         self.placed(value, error + own, carried)
     }
 
+    /// A number whose error is known as a whole, from a formula for all of its steps.
     #[inline]
-    fn placed(&self, value: f64, error: f64, carried: Overflow) -> Rounded {
+    pub fn placed(&self, value: f64, error: f64, carried: Overflow) -> Rounded {
         let here = value.is_finite() && value.abs() + error > Expectation::OVERFLOW_SHARE * self.units.max;
         let overflow = if carried != Overflow::None {
             carried
@@ -150,14 +160,17 @@ impl Arithmetic {
     #[inline]
     pub fn multiply(&self, a: Rounded, b: Rounded) -> Rounded {
         let value = a.value * b.value;
-        let mut error = a.value.abs() * b.error + b.value.abs() * a.error + a.error * b.error;
+        // What is exactly zero stays so, whatever the other may be; what is only near zero does not.
+        let part = |size: f64, error: f64| if size == 0.0 || error == 0.0 { 0.0 } else { size * error };
+        let mut error = part(a.value.abs(), b.error) + part(b.value.abs(), a.error) + part(a.error, b.error);
         let flush = self.units.flush;
         // A subnormal operand counts as zero, and its product with a large number is not small.
         if flush > 0.0 && (a.value.abs() < flush || b.value.abs() < flush) {
             error += value.abs();
         }
-        if value == 0.0 && error.is_nan() {
-            error = 0.0;
+        // Underflow of the reference itself.
+        if value == 0.0 && a.value != 0.0 && b.value != 0.0 {
+            error += self.units.eta;
         }
         self.rounded(value, error, a.carried_to(b, value))
     }
@@ -201,8 +214,14 @@ impl Arithmetic {
         let units = &self.units;
         let value = libm::exp(x.value);
         let argument = x.error + 2.0 * units.u * if x.value.is_finite() { x.value.abs() } else { 0.0 };
+        // Far below zero nothing is left, however large the error is; nor does it matter if the argument overflows.
+        let vanishes = || x.value == f64::NEG_INFINITY || x.value + argument < libm::log(units.tiny);
+        if argument > 1.0 && vanishes() {
+            let carried = if x.overflow == Overflow::Here { Overflow::None } else { x.carried(x) };
+            return self.placed(value, units.tiny, carried);
+        }
         let own = units.u * units.exp * value + units.tiny;
-        self.placed(value, value * libm::expm1(argument) + own, x.carried(x))
+        self.placed(value, value * libm::expm1(argument) + own, x.carried(x)).overflowing(x.value.is_finite())
     }
 
     /// ln x of a number above zero, within 2 ulp.
@@ -243,7 +262,7 @@ impl Arithmetic {
             _ => Overflow::Before,
         };
         let mut result = self.placed(value, carried + own, carried_overflow);
-        // A partial sum may overflow where the whole does not.
+        // A partial sum may overflow where the whole does not; in float64 the sum of magnitudes is then infinite.
         if !lost && absolute > Expectation::OVERFLOW_SHARE * self.units.max && count > 1 {
             result.overflow = Overflow::Before;
         }
@@ -276,12 +295,13 @@ impl Arithmetic {
 pub const ANY_OVERFLOW: ExcuseKind = ExcuseKind::Overflow { nan: true, infinite: true, value: None };
 
 impl Expectation {
-    /// Adds a computed element; where something before it may have overflowed, by the name of what did.
+    /// Adds a computed element; where something before it may have overflowed, by the name of what did. A NaN then says
+    /// nothing: the infinities that met need not be those of a kernel.
     #[inline]
     pub fn push_rounded(&mut self, x: Rounded, overflowing: &'static str) {
-        if x.overflow == Overflow::Lost {
+        if x.overflow == Overflow::Lost || x.overflow == Overflow::Before && x.value.is_nan() {
             self.push_undetermined(x.value, overflowing);
-        } else if x.overflow == Overflow::Before && !x.value.is_nan() {
+        } else if x.overflow == Overflow::Before {
             self.push_overflow(x.value, x.error, ANY_OVERFLOW, overflowing);
         } else {
             self.push(x.value, x.error);

@@ -5,14 +5,15 @@
 //! item      = tensor | parameter
 //! tensor    = name ["?"] [":" dtype] "[" [dim ("," dim)*] "]" ["in" domain]
 //! dim       = "..." | expression over names and numbers with + - * / ( )
-//! domain    = "real" | "positive" | "non_negative" | "probability" | "whole" | expression ".." expression
-//!           | "offsets" "(" expression ")" | "permutation" "(" expression ")"
+//! domain    = "real" | "positive" | "non_negative" ["unless" name] | "non_positive" | "probability" | "whole"
+//!           | expression ".." expression ["or" name] | "offsets" "(" expression ")" | "permutation" "(" expression ")"
 //! parameter = name ":" ("float" | "int" | "bool") "=" literal
 //! ```
 //!
 //! `?` marks a tensor that may be absent, `...` any number of leading dims (the same for every
 //! tensor that has it). An output with the name of an input is that input, written in place. An `int` parameter may
-//! stand in a dim of an output or in a domain, as `k` does in `values[...,k]`.
+//! stand in a dim of an output or in a domain, as `k` does in `values[...,k]`. After `or` stands an `int` parameter whose
+//! value a range has too, as in `0..V or ignore_index`; after `unless` a `bool` one, with which any number is allowed.
 
 use thiserror::Error;
 
@@ -202,6 +203,7 @@ impl Parser<'_> {
             return self.error(self.column(), "expected '->' and at least one output, as in a[M,K] b[K,N] -> out[M,N]");
         }
         let dimensions = self.dimensions(&inputs, &outputs, &parameters)?;
+        self.conditions(&inputs, &parameters)?;
         Ok(Signature { inputs, outputs, parameters, dimensions })
     }
 
@@ -258,6 +260,7 @@ impl Parser<'_> {
                 "real" => Some(Domain::Real),
                 "positive" => Some(Domain::Positive),
                 "non_negative" => Some(Domain::NonNegative),
+                "non_positive" => Some(Domain::NonPositive),
                 "probability" => Some(Domain::Probability),
                 "whole" => Some(Domain::Whole),
                 _ => None,
@@ -266,7 +269,10 @@ impl Parser<'_> {
         };
         if let Some(domain) = named {
             self.next += 1;
-            return Ok(domain);
+            return Ok(match (&domain, self.condition("unless")) {
+                (Domain::NonNegative, Some(flag)) => Domain::NonNegativeUnless { flag },
+                _ => domain,
+            });
         }
         if let Some((_, Token::Name(word))) = self.tokens.get(self.next)
             && matches!(self.tokens.get(self.next + 1), Some((_, Token::Symbol("("))))
@@ -283,7 +289,36 @@ impl Parser<'_> {
         }
         let low = self.expression()?;
         self.require("..", "between the ends of a range, as in 0..N")?;
-        Ok(Domain::Range { low, high: self.expression()? })
+        let high = self.expression()?;
+        Ok(Domain::Range { low, high, other: self.condition("or") })
+    }
+
+    /// The name after a word that adds to a domain. The word alone is the name of the next tensor.
+    fn condition(&mut self, word: &str) -> Option<String> {
+        let [(_, Token::Name(first)), (_, Token::Name(name)), ..] = self.tokens.get(self.next..)? else { return None };
+        let found = (first == word).then(|| name.clone());
+        self.next += if found.is_some() { 2 } else { 0 };
+        found
+    }
+
+    /// What stands after `or` and `unless` is a parameter of its type.
+    fn conditions(&self, inputs: &[TensorSpec], parameters: &[ParameterSpec]) -> Result<(), SignatureError> {
+        let default = |name: &String| parameters.iter().find(|spec| spec.name == *name).map(|spec| spec.default);
+        for spec in inputs {
+            let problem =
+                match &spec.domain {
+                    Domain::Range { other: Some(name), .. } => (!matches!(default(name), Some(Scalar::Int(_))))
+                        .then(|| format!("'{name}' is no int parameter")),
+                    Domain::NonNegativeUnless { flag } => (!matches!(default(flag), Some(Scalar::Bool(_))))
+                        .then(|| format!("'{flag}' is no bool parameter")),
+                    _ => None,
+                };
+            if let Some(problem) = problem {
+                return self
+                    .error(self.text.chars().count(), format!("{problem}, as the domain of '{}' needs", spec.name));
+            }
+        }
+        Ok(())
     }
 
     fn expression(&mut self) -> Result<Expression, SignatureError> {
@@ -396,6 +431,22 @@ mod tests {
         sizes.set("M", 7);
         assert_eq!(signature.outputs[1].dimensions[0].evaluate(&sizes), Some(9));
         assert_eq!(signature.outputs[1].dimensions[0].to_string(), "M/2+M-1");
+    }
+
+    #[test]
+    fn a_parameter_may_add_to_a_domain() {
+        let text = "t:int64[N] in 0..V or skip x[N,V] in non_negative unless logs or[N] in 0..V skip:int=-1 logs:bool=false -> o[N]";
+        let signature = parse(text).unwrap();
+        let domains: Vec<String> = signature.inputs.iter().map(|spec| spec.domain.to_string()).collect();
+        assert_eq!(domains, ["0..V or skip", "non_negative unless logs", "0..V"]);
+        for (text, part) in [
+            ("t[N] in 0..N or skip -> o[N]", "'skip' is no int parameter"),
+            ("t[N] in 0..N or skip skip:bool=true -> o[N]", "'skip' is no int parameter"),
+            ("t[N] in non_negative unless skip skip:int=1 -> o[N]", "'skip' is no bool parameter"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.message.contains(part), "{error}");
+        }
     }
 
     #[test]

@@ -18,6 +18,13 @@ pub enum Domain {
     Positive,
     /// Zero or above.
     NonNegative,
+    /// Zero or above, but any number where a flag among the parameters is set: what a kernel then maps to such numbers.
+    NonNegativeUnless {
+        /// The flag.
+        flag: String,
+    },
+    /// Zero or below.
+    NonPositive,
     /// Between 0 and 1.
     Probability,
     /// Whole numbers in a half-open range, such as indices into a dim.
@@ -26,6 +33,9 @@ pub enum Domain {
         low: Expression,
         /// One above the largest value.
         high: Expression,
+        /// The parameter whose value is allowed too, as that of `ignore_index` is among classes.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        other: Option<String>,
     },
     /// Every whole number that the dtype has.
     Whole,
@@ -62,9 +72,15 @@ impl Domain {
     /// The expressions in it.
     pub fn expressions(&self) -> Vec<&Expression> {
         match self {
-            Domain::Range { low, high } => vec![low, high],
+            Domain::Range { low, high, .. } => vec![low, high],
             Domain::Offsets { end: only } | Domain::Permutation { count: only } => vec![only],
-            Domain::Real | Domain::Positive | Domain::NonNegative | Domain::Probability | Domain::Whole => Vec::new(),
+            Domain::Real
+            | Domain::Positive
+            | Domain::NonNegative
+            | Domain::NonNegativeUnless { .. }
+            | Domain::NonPositive
+            | Domain::Probability
+            | Domain::Whole => Vec::new(),
         }
     }
 }
@@ -75,8 +91,11 @@ impl fmt::Display for Domain {
             Domain::Real => formatter.write_str("real"),
             Domain::Positive => formatter.write_str("positive"),
             Domain::NonNegative => formatter.write_str("non_negative"),
+            Domain::NonNegativeUnless { flag } => write!(formatter, "non_negative unless {flag}"),
+            Domain::NonPositive => formatter.write_str("non_positive"),
             Domain::Probability => formatter.write_str("probability"),
-            Domain::Range { low, high } => write!(formatter, "{low}..{high}"),
+            Domain::Range { low, high, other: None } => write!(formatter, "{low}..{high}"),
+            Domain::Range { low, high, other: Some(other) } => write!(formatter, "{low}..{high} or {other}"),
             Domain::Whole => formatter.write_str("whole"),
             Domain::Offsets { end } => write!(formatter, "offsets({end})"),
             Domain::Permutation { count } => write!(formatter, "permutation({count})"),
@@ -97,6 +116,26 @@ impl TensorSpec {
     /// Its dtype in a case of the given dtype.
     pub fn dtype_in(&self, case_dtype: DType) -> DType {
         self.dtype.unwrap_or(case_dtype)
+    }
+
+    /// The domain of its values in words.
+    pub fn domain_in_words(&self) -> String {
+        match &self.domain {
+            Domain::Real if self.dtype == Some(DType::Bool) => "true or false".to_string(),
+            Domain::Real => "any number, NaN and infinities included".to_string(),
+            Domain::Positive => "above 0".to_string(),
+            Domain::NonNegative => "0 and above".to_string(),
+            Domain::NonNegativeUnless { flag } => format!("0 and above, or any number where {flag} is true"),
+            Domain::NonPositive => "0 and below".to_string(),
+            Domain::Probability => "0 to 1".to_string(),
+            Domain::Range { low, high, other: None } => format!("whole numbers from {low} below {high}"),
+            Domain::Range { low, high, other: Some(other) } => {
+                format!("whole numbers from {low} below {high}, or {other}")
+            }
+            Domain::Whole => "every whole number of its dtype".to_string(),
+            Domain::Offsets { end } => format!("offsets: 0 first, {end} last, never decreasing"),
+            Domain::Permutation { count } => format!("whole numbers below {count}, none twice in a row"),
+        }
     }
 
     /// Whether its values are ordinary numbers that a value strategy may choose.

@@ -123,6 +123,7 @@ mod tests {
             sampler.parameters.set("causal", Scalar::Bool(causal));
             sampler.parameters.set("window", Scalar::Int(0));
             sampler.parameters.set("softcap", Scalar::Float(0.0));
+            sampler.parameters.set("bottom_right", Scalar::Bool(false));
             let case = materialise(subject.schema(), &subject.describe(&sampler, 5)).unwrap();
             let found = subject.expect(&case).unwrap();
             let [q, k, v] = [0, 1, 2].map(|index: usize| case.inputs[index].as_ref().unwrap().to_f64());

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use gpuemu_engine::Op;
 use gpuemu_engine::ops::classes;
 use gpuemu_engine::oracle::Tolerance;
-use gpuemu_engine::schema::{Domain, Schema, TensorSpec};
+use gpuemu_engine::schema::{Schema, TensorSpec};
 use serde_json::{Value, json};
 
 use super::list::shape;
@@ -30,7 +30,12 @@ fn describe_into(text: &mut String, schema: &Schema, classes: &[&str]) -> std::f
         let dtype = tensor.dtype.map_or("case dtype".to_string(), |dtype| dtype.to_string());
         let optional = if tensor.optional { ", optional" } else { "" };
         let meaning = meaning(schema, &tensor.name);
-        writeln!(text, "  input          {} ({dtype}{optional}): {}{meaning}", shape(tensor), domain(tensor))?;
+        writeln!(
+            text,
+            "  input          {} ({dtype}{optional}): {}{meaning}",
+            shape(tensor),
+            tensor.domain_in_words()
+        )?;
     }
     for tensor in &schema.outputs {
         let dtype = tensor.dtype.map_or("case dtype".to_string(), |dtype| dtype.to_string());
@@ -38,7 +43,9 @@ fn describe_into(text: &mut String, schema: &Schema, classes: &[&str]) -> std::f
         writeln!(text, "  output         {} ({dtype}{place}){meaning}", shape(tensor))?;
     }
     for parameter in &schema.parameters {
-        let choices: Vec<String> = parameter.choices.iter().map(ToString::to_string).collect();
+        let mut choices: Vec<String> = parameter.choices.iter().map(ToString::to_string).collect();
+        // A value that is drawn more often than others is named more than once.
+        choices.dedup();
         let tested = if choices.is_empty() { String::new() } else { format!(" (tested: {})", choices.join(", ")) };
         let meaning = meaning(schema, &parameter.name);
         writeln!(text, "  parameter      {} = {}{tested}{meaning}", parameter.name, parameter.default)?;
@@ -96,18 +103,4 @@ pub fn json(schema: &Schema, classes: Option<&[&str]>) -> Value {
         described["classes"] = json!(classes);
     }
     described
-}
-
-fn domain(tensor: &TensorSpec) -> String {
-    match &tensor.domain {
-        Domain::Real if tensor.dtype == Some(gpuemu_common::DType::Bool) => "true or false".to_string(),
-        Domain::Real => "any number, NaN and infinities included".to_string(),
-        Domain::Positive => "above 0".to_string(),
-        Domain::NonNegative => "0 and above".to_string(),
-        Domain::Probability => "0 to 1".to_string(),
-        Domain::Range { low, high } => format!("whole numbers in {low}..{high}"),
-        Domain::Whole => "every whole number of its dtype".to_string(),
-        Domain::Offsets { end } => format!("offsets: 0 first, {end} last, never decreasing"),
-        Domain::Permutation { count } => format!("a permutation of 0..{count}"),
-    }
 }
