@@ -405,3 +405,49 @@ fn what_a_runner_saw_itself_is_part_of_the_verdict() {
     assert_eq!(verdict.findings.len(), 1);
     assert_eq!(verdict.reason(), Some(Check::Aliasing));
 }
+
+/// The findings of a runner of `relu_`, which works in place, on rows with gaps between them.
+fn in_place(body: impl FnMut(&mut Invocation<'_>) -> Result<(), RunnerError> + Send) -> Vec<Finding> {
+    let subject = Subject::new(ops::find("relu_").unwrap());
+    let shapes = Sampler { dtypes: vec![DType::F32], strategy: Strategy::Regular, ..Sampler::default() };
+    let mut descriptor = subject.describe(&shapes, 1);
+    descriptor.sizes.batch = vec![4, 6];
+    descriptor.layouts = vec![("input".to_string(), Layout::RowGap)];
+    let case = materialise(subject.schema(), &descriptor).unwrap();
+    judge(&subject, &case, &mut relu(body)).findings
+}
+
+/// Positions in memory of the elements of an output, and what is between their rows.
+fn places(buffer: &Buffer) -> (Vec<usize>, usize) {
+    let (rows, columns) = (buffer.shape()[0], buffer.shape()[1]);
+    let step = buffer.strides()[0] as usize;
+    assert!(step > columns, "there is no gap");
+    let place = |element: usize| buffer.offset() + element / columns * step + element % columns;
+    ((0..rows * columns).map(place).collect(), buffer.offset() + columns)
+}
+
+#[test]
+fn what_is_written_in_place_is_one_buffer_and_its_gaps_are_not_the_kernels() {
+    let store = |buffer: &mut Buffer, place: usize, value: f32| {
+        buffer.memory_mut()[place * 4..place * 4 + 4].copy_from_slice(&value.to_le_bytes());
+    };
+    let right = move |invocation: &mut Invocation<'_>| {
+        let buffer = &mut invocation.outputs[0];
+        for place in places(buffer).0 {
+            let bytes = buffer.memory()[place * 4..place * 4 + 4].try_into().unwrap();
+            store(buffer, place, f32::from_le_bytes(bytes).max(0.0));
+        }
+        Ok(())
+    };
+    assert_eq!(in_place(right), []);
+    let untouched = in_place(|_| Ok(()));
+    assert_eq!(untouched[0].check, Check::Value);
+    let found = in_place(move |invocation| {
+        right(invocation)?;
+        let gap = places(&invocation.outputs[0]).1;
+        store(&mut invocation.outputs[0], gap, 1.0);
+        Ok(())
+    });
+    assert_eq!((found[0].check, found[0].bug_class), (Check::OutOfBounds, BugClass::OutOfBounds));
+    assert!(found[0].explanation.contains("between the elements of 'input'"), "{}", found[0].explanation);
+}
