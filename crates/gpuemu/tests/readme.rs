@@ -12,3 +12,15 @@ fn the_readme_shows_what_the_corpus_command_prints() {
     let end = text.find("26000 cases").unwrap();
     assert!(readme.contains(&text[start..end]), "the README does not show:\n{}", &text[start..end]);
 }
+
+#[test]
+fn the_readme_counts_the_built_in_ops() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let count = gpuemu_engine::ops::builtin().len();
+    assert_eq!(readme.matches(&format!("[{count} of them](docs/ops")).count(), 1, "there are {count} built-in ops");
+    assert_eq!(
+        readme.matches(&format!("[{count} built-in ops](docs/ops")).count(),
+        1,
+        "there are {count} built-in ops"
+    );
+}

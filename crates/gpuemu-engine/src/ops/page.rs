@@ -116,7 +116,7 @@ fn write_index(text: &mut String, schemas: &[&Schema]) -> fmt::Result {
         section(text, &capitalised(family))?;
         let rows = group.iter().map(|schema| {
             let summary = first_sentence(&schema.summary);
-            [format!("[{0}]({0}.md)", schema.name), code(&tensors(schema)), summary.to_string()]
+            [format!("[{0}]({0}.md)", schema.name), code(&schema.tensors()), summary.to_string()]
         });
         table(text, ["op", "signature", "what it computes"], rows)?;
     }
@@ -157,7 +157,7 @@ fn write_tensors(text: &mut String, schema: &Schema) -> fmt::Result {
         [
             code(&tensor.name),
             dtype(tensor),
-            code(&shape(tensor)),
+            code(&tensor.dimensions_in_words()),
             tensor.domain_in_words(),
             optional.to_string(),
             meaning,
@@ -176,7 +176,7 @@ fn write_tensors(text: &mut String, schema: &Schema) -> fmt::Result {
             meaning.push("only where it is asked for".to_string());
         }
         meaning.retain(|part| !part.is_empty());
-        [code(&tensor.name), dtype(tensor), code(&shape(tensor)), meaning.join("; ")]
+        [code(&tensor.name), dtype(tensor), code(&tensor.dimensions_in_words()), meaning.join("; ")]
     });
     table(text, ["output", "dtype", "shape", "meaning"], rows)
 }
@@ -344,22 +344,6 @@ fn help(schema: &Schema, name: &str) -> String {
 
 fn dtype(tensor: &TensorSpec) -> String {
     tensor.dtype.map_or("of the case".to_string(), |dtype| dtype.to_string())
-}
-
-fn shape(tensor: &TensorSpec) -> String {
-    let mut dimensions: Vec<String> = tensor.dimensions.iter().map(ToString::to_string).collect();
-    if tensor.batch {
-        dimensions.insert(0, "...".to_string());
-    }
-    format!("[{}]", dimensions.join(","))
-}
-
-/// The tensors of a signature, without domains and parameters.
-fn tensors(schema: &Schema) -> String {
-    let one =
-        |tensor: &TensorSpec| format!("{}{}{}", tensor.name, if tensor.optional { "?" } else { "" }, shape(tensor));
-    let all = |tensors: &[TensorSpec]| tensors.iter().map(one).collect::<Vec<_>>().join(" ");
-    format!("{} -> {}", all(&schema.inputs), all(&schema.outputs))
 }
 
 /// A table; a bar in a cell would end it.

@@ -215,6 +215,12 @@ impl Schema {
         self
     }
 
+    /// The tensors of the signature, without dtypes, domains and parameters.
+    pub fn tensors(&self) -> String {
+        let join = |tensors: &[TensorSpec]| tensors.iter().map(TensorSpec::form).collect::<Vec<_>>().join(" ");
+        format!("{} -> {}", join(&self.inputs), join(&self.outputs))
+    }
+
     /// The description of a dim.
     pub fn dimension(&self, name: &str) -> Option<&DimensionSpec> {
         self.dimensions.iter().find(|dimension| dimension.name == name)

@@ -118,6 +118,18 @@ impl TensorSpec {
         self.dtype.unwrap_or(case_dtype)
     }
 
+    /// Its dims as a signature has them, such as `[...,H]`.
+    pub fn dimensions_in_words(&self) -> String {
+        let leading = self.batch.then(|| "...".to_string());
+        let named = self.dimensions.iter().map(ToString::to_string);
+        format!("[{}]", leading.into_iter().chain(named).collect::<Vec<_>>().join(","))
+    }
+
+    /// The tensor as a signature has it, without its dtype and domain.
+    pub fn form(&self) -> String {
+        format!("{}{}{}", self.name, if self.optional { "?" } else { "" }, self.dimensions_in_words())
+    }
+
     /// The domain of its values in words.
     pub fn domain_in_words(&self) -> String {
         match &self.domain {

@@ -8,8 +8,6 @@ use gpuemu_engine::oracle::Tolerance;
 use gpuemu_engine::schema::{Schema, TensorSpec};
 use serde_json::{Value, json};
 
-use super::list::shape;
-
 /// Everything about an op, for a terminal.
 pub fn text(op: &dyn Op) -> String {
     let mut text = String::new();
@@ -33,14 +31,14 @@ fn describe_into(text: &mut String, schema: &Schema, classes: &[&str]) -> std::f
         writeln!(
             text,
             "  input          {} ({dtype}{optional}): {}{meaning}",
-            shape(tensor),
+            tensor.form(),
             tensor.domain_in_words()
         )?;
     }
     for tensor in &schema.outputs {
         let dtype = tensor.dtype.map_or("case dtype".to_string(), |dtype| dtype.to_string());
         let (place, meaning) = (in_place(schema, tensor), meaning(schema, &tensor.name));
-        writeln!(text, "  output         {} ({dtype}{place}){meaning}", shape(tensor))?;
+        writeln!(text, "  output         {} ({dtype}{place}){meaning}", tensor.form())?;
     }
     for parameter in &schema.parameters {
         let mut choices: Vec<String> = parameter.choices.iter().map(ToString::to_string).collect();

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use gpuemu_engine::Op;
-use gpuemu_engine::schema::{Schema, TensorSpec};
 
 /// The ops by family, and how to learn more.
 pub fn text(ops: &[Arc<dyn Op>]) -> String {
@@ -18,7 +17,7 @@ pub fn text(ops: &[Arc<dyn Op>]) -> String {
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
         for op in ops.iter().filter(|op| op.schema().family == family) {
             let schema = op.schema();
-            table.add_row([&schema.name, &tensors(schema), &schema.formula]);
+            table.add_row([&schema.name, &schema.tensors(), &schema.formula]);
         }
         // Writing to a string cannot fail.
         let _ = write!(text, "{family}\n{table}\n\n");
@@ -26,20 +25,4 @@ pub fn text(ops: &[Arc<dyn Op>]) -> String {
     let count = ops.len();
     let _ = writeln!(text, "{count} ops; `gpuemu ops NAME` describes one, `gpuemu ops --search WORD` finds some.");
     text
-}
-
-/// The tensors of a signature, without domains and parameters.
-fn tensors(schema: &Schema) -> String {
-    let join = |tensors: &[TensorSpec]| tensors.iter().map(shape).collect::<Vec<_>>().join(" ");
-    format!("{} -> {}", join(&schema.inputs), join(&schema.outputs))
-}
-
-/// A tensor as its signature has it, without its dtype.
-pub fn shape(tensor: &TensorSpec) -> String {
-    let mut dimensions: Vec<String> = tensor.dimensions.iter().map(ToString::to_string).collect();
-    if tensor.batch {
-        dimensions.insert(0, "...".to_string());
-    }
-    let optional = if tensor.optional { "?" } else { "" };
-    format!("{}{optional}[{}]", tensor.name, dimensions.join(","))
 }
