@@ -14,12 +14,15 @@ fn an_op_is_described_with_everything_that_judges_it() {
 softmax: Exponentials normalised along the last dim; a row with NaN or Inf, or of nothing but -Inf, is NaN.
   formula        exp(x - max) / sum(exp(x - max))
   signature      input[...,H] -> out[...,H]
+  family         normalisation
   input          input[...,H] (case dtype): any number, NaN and infinities included
   output         out[...,H] (case dtype)
   dim            H: 0..=4096, reduced
   dtypes         float32, float16, bfloat16, float64
   properties     row-stochastic, permutation-equivariant, batch-invariant, shift-invariant
   precision      accumulates in float32 (float64 for float64), any order of summation, exp and division within 2 ulp, rounds once to nearest
+  declare        accumulate, order, intermediate, folded, fast_exp, fast_division, tensor_core
+  bound          u*y*(F + a*(s + W) + 2*E + Q + 1) + tiny*(1 + (1 + y*H)/S) + u_mid*y*(s + W + 4) + eta_mid*(2 + y*H) with F of H terms, s = max - x, S = sum(exp(x - max)), W = sum(softmax*s); s and W grow by |max| where folded
   tolerance      bound (c = 1.25): distance from the fp64 reference to the output's rounding cell
   escalates to   regular, tiny
   usual bugs     padding enters the denominator; maximum not subtracted; -Inf tile gives NaN
