@@ -154,7 +154,7 @@ fn int8_per_token<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(),
 fn int4_per_group<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), RunnerError> {
     let numbers: Vec<R> = input(call, "input")?;
     let (mut bytes, mut scales): (Vec<f64>, Vec<R>) = (Vec::with_capacity(numbers.len() / 2), Vec::new());
-    for group in numbers.chunks(size(call, "S").max(2)) {
+    for group in numbers.chunks(size(call, "group_size").max(2)) {
         let scale = RowScale::of(plan, group, 7.0, eps(call), 0.0);
         let nibble = |x: R| {
             let whole = code(plan, scale.quotient(plan, x), 0.0, -8.0, 7.0) as i64;
@@ -189,7 +189,7 @@ fn fp8_per_token<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), 
 }
 
 fn fp8_per_block<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), RunnerError> {
-    fp8::<R>(call, plan, size(call, "S"), 0.0)
+    fp8::<R>(call, plan, size(call, "group_size"), 0.0)
 }
 
 /// x over a scale that is given, as the kernel divides.
@@ -310,7 +310,7 @@ fn from_int4_groups<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(
         let zero = zeros.as_ref().map_or(R::new(8.0), |zeros| zeros[group]);
         if missing { R::zero() } else { zero }
     };
-    let width = size(call, "S");
+    let width = size(call, "group_size");
     restore_rows(call, plan, (&codes, width), &scales, zero)
 }
 
@@ -325,6 +325,6 @@ fn from_fp8_rows<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), 
 }
 
 fn from_fp8_blocks<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), RunnerError> {
-    let width = size(call, "S");
+    let width = size(call, "group_size");
     from_fp8::<R>(call, plan, width)
 }

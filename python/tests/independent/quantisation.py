@@ -69,9 +69,9 @@ def dequantize_int8_per_channel(case: Case) -> dict[str, Any]:
 
 
 def _groups(case: Case, name: str) -> torch.Tensor:
-    """Return rows cut into groups of S."""
+    """Return rows cut into groups."""
     values = _real(case, name)
-    return values.reshape(len(values), case.sizes["Q"], case.sizes["S"])
+    return values.reshape(len(values), case.sizes["Q"], case.sizes["group_size"])
 
 
 def quantize_int4_per_group(case: Case) -> dict[str, Any]:
@@ -87,9 +87,9 @@ def dequantize_int4_per_group(case: Case) -> dict[str, Any]:
     packed: Array = case.input("packed")
     nibbles = np.zeros((len(packed), 2 * packed.shape[1]))
     nibbles[:, 0::2], nibbles[:, 1::2] = packed & 15, packed >> 4
-    zeros = np.repeat(case.input("zeros"), case.sizes["S"], axis=1) if "zeros" in case.inputs else 8
+    zeros = np.repeat(case.input("zeros"), case.sizes["group_size"], axis=1) if "zeros" in case.inputs else 8
     steps = torch.from_numpy(nibbles - zeros)
-    return {"out": steps * _real(case, "scale").repeat_interleave(case.sizes["S"], dim=1)}
+    return {"out": steps * _real(case, "scale").repeat_interleave(case.sizes["group_size"], dim=1)}
 
 
 def _float8(values: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
@@ -123,7 +123,7 @@ def dequantize_fp8_per_token(case: Case) -> dict[str, Any]:
 
 def dequantize_fp8_per_block(case: Case) -> dict[str, Any]:
     """Numbers times the scale of their group."""
-    return {"out": _real(case, "q") * _real(case, "scale").repeat_interleave(case.sizes["S"], dim=1)}
+    return {"out": _real(case, "q") * _real(case, "scale").repeat_interleave(case.sizes["group_size"], dim=1)}
 
 
 REFERENCES: dict[str, Reference] = {

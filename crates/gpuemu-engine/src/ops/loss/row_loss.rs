@@ -122,7 +122,9 @@ impl<'a> RowLosses<'a> {
         let parts = row_sum.maximum.abs() + row_sum.logarithm + chosen.abs() + logits / count;
         error += units.u * (3.0 * parts + 5.0 * (kept * of_target + shared * of_all));
         error += units.mid * 3.0 * (kept * of_target + shared * of_all);
-        let overflows = logits.is_finite() && magnitude > Expectation::OVERFLOW_SHARE * units.max;
+        // The sum over the classes may be held in the intermediate dtype.
+        let most = units.max.min(units.mid_max);
+        let overflows = logits.is_finite() && magnitude > Expectation::OVERFLOW_SHARE * most;
         // In float64 the reference overflows with the kernel.
         let beyond = logits.is_infinite() && row.iter().all(|x| x.is_finite());
         if beyond || overflows && !value.is_finite() {

@@ -2,7 +2,7 @@
 
 use gpuemu_common::DType;
 
-use super::scale::{LARGEST_FLOAT8, Scale, push_dequantised};
+use super::scale::{GROUP_SIZES, LARGEST_FLOAT8, Scale, push_dequantised};
 use crate::case::Strategy;
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema};
@@ -18,7 +18,7 @@ pub(in crate::ops) fn ops() -> [BuiltIn; 5] {
         BuiltIn::new(per_block(), quantize_per_block),
         BuiltIn::new(given(), quantize_static),
         BuiltIn::new(from_token(), |call| dequantize(call, call.size("H")?)),
-        BuiltIn::new(from_block(), |call| dequantize(call, call.size("S")?)),
+        BuiltIn::new(from_block(), |call| dequantize(call, call.size("group_size")?)),
     ]
 }
 
@@ -66,13 +66,15 @@ fn quantize_per_token(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
 }
 
 fn per_block() -> Schema {
-    dynamic("quantize_fp8_per_block", "input[T,Q*S] eps:float=1e-10 -> q:float8_e4m3fn[T,Q*S] scale:float32[T,Q]")
+    dynamic("quantize_fp8_per_block", "input[T,Q*group_size] group_size:int=128 eps:float=1e-10 -> q:float8_e4m3fn[T,Q*group_size] scale:float32[T,Q]")
         .alias(&["per_token_group_quant_fp8", "act_quant", "per_token_cast_to_fp8"])
-        .sizes("S", &[16, 32, 64, 128])
-        .at_most("Q", 64)
+        .choices("group_size", &GROUP_SIZES)
+        .help("group_size", "numbers that share a scale")
+        .at_most("Q", 8)
+        .at_most("T", 48)
         .describe(
             &format!(
-                "Groups of S numbers along the rows to float8_e4m3fn with a float32 scale each, as the 1 x 128 \
+                "Groups of `group_size` numbers along the rows to float8_e4m3fn with a float32 scale each, as the 1 x 128 \
             groups of DeepSeek-V3: scale = max(max|x|, eps)/448, {DYNAMIC}"
             ),
             "scale[t,g] = max(max_{k in g}|x[t,k]|, eps)/448; q = float8(clamp(x/scale, -448, 448))",
@@ -80,7 +82,7 @@ fn per_block() -> Schema {
 }
 
 fn quantize_per_block(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-    quantize(call, call.size("S")?, 0.0)
+    quantize(call, call.size("group_size")?, 0.0)
 }
 
 fn quantize(call: &Call<'_>, width: usize, upper: f64) -> Result<Vec<Expectation>, OpError> {
@@ -138,15 +140,20 @@ fn from_token() -> Schema {
 }
 
 fn from_block() -> Schema {
-    dequantizer("dequantize_fp8_per_block", "q:float8_e4m3fn[T,Q*S] scale:float32[T,Q] in positive -> out[T,Q*S]")
-        .alias(&["per_token_group_dequant_fp8"])
-        .sizes("S", &[16, 32, 64, 128])
-        .at_most("Q", 64)
-        .describe(
-            "float8_e4m3fn times the float32 scale of its group of S numbers along the row; NaN stays NaN.",
-            "out[t,k] = q[t,k]*scale[t,k/S]",
-        )
-        .help("scale", "one per row and group of S numbers")
+    dequantizer(
+        "dequantize_fp8_per_block",
+        "q:float8_e4m3fn[T,Q*group_size] scale:float32[T,Q] in positive group_size:int=128 -> out[T,Q*group_size]",
+    )
+    .alias(&["per_token_group_dequant_fp8"])
+    .choices("group_size", &GROUP_SIZES)
+    .help("group_size", "numbers that share a scale")
+    .at_most("Q", 8)
+    .at_most("T", 48)
+    .describe(
+        "float8_e4m3fn times the float32 scale of its group of numbers along the row; NaN stays NaN.",
+        "out[t,k] = q[t,k]*scale[t,k/group_size]",
+    )
+    .help("scale", "one per row and group of numbers")
 }
 
 fn dequantize(call: &Call<'_>, width: usize) -> Result<Vec<Expectation>, OpError> {

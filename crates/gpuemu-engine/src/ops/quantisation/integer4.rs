@@ -2,7 +2,7 @@
 
 use gpuemu_common::DType;
 
-use super::scale::{Code, Scale, push_dequantised};
+use super::scale::{Code, GROUP_SIZES, Scale, push_dequantised};
 use crate::case::Strategy;
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema};
@@ -14,14 +14,14 @@ pub(in crate::ops) fn quantizer() -> BuiltIn {
     BuiltIn::new(
         grouped(Schema::builtin(
             "quantize_int4_per_group",
-            "input[N,Q*S] eps:float=1e-10 -> packed:uint8[N,Q*S/2] scale:float32[N,Q]",
+            "input[N,Q*group_size] group_size:int=128 eps:float=1e-10 -> packed:uint8[N,Q*group_size/2] scale:float32[N,Q]",
         ))
         .alias(&["int4_groupwise_quantize", "quantize_int4"])
         .dtypes(&[DType::F32, DType::F16, DType::BF16])
         .choices("eps", &[Scalar::Float(1e-10), Scalar::Float(0.01)])
         .describe(
             &format!(
-                "Groups of S numbers along the rows to 4 bits with a scale each, symmetric: scale = max(max|x|, \
+                "Groups of `group_size` numbers along the rows to 4 bits with a scale each, symmetric: scale = max(max|x|, \
                 eps)/7 in float32, code = x/scale rounded to nearest, ties to even, in -8..7, stored with 8 added, \
                 {PACKING}. A group with Inf has scale Inf and codes 0 for its finite numbers; those of Inf, and \
                 scale and codes of groups with NaN, are not judged."
@@ -51,7 +51,8 @@ pub(in crate::ops) fn dequantizer() -> BuiltIn {
     BuiltIn::new(
         grouped(Schema::builtin(
             "dequantize_int4_per_group",
-            "packed:uint8[N,Q*S/2] in whole scale:float32[N,Q] in positive zeros?:uint8[N,Q] in 0..16 -> out[N,Q*S]",
+            "packed:uint8[N,Q*(group_size/2)] in whole scale:float32[N,Q] in positive zeros?:uint8[N,Q] in 0..16 \
+             group_size:int=128 -> out[N,Q*group_size]",
         ))
         .alias(&["int4_groupwise_dequantize", "dequantize_int4"])
         .describe(
@@ -59,7 +60,7 @@ pub(in crate::ops) fn dequantizer() -> BuiltIn {
                 "4-bit codes, {PACKING}, less the zero point of their group, times its scale. Without zeros the \
                 zero point is 8."
             ),
-            "out[n,k] = (nibble k%2 of packed[n,k/2] - zeros[n,k/S])*scale[n,k/S]",
+            "out[n,k] = (nibble k%2 of packed[n,k/2] - zeros[n,k/group_size])*scale[n,k/group_size]",
         )
         .help("scale", "one per group")
         .help("zeros", "the nibble that stands for 0, per group; 8 where absent")
@@ -77,11 +78,16 @@ pub(in crate::ops) fn dequantizer() -> BuiltIn {
 }
 
 fn grouped(schema: Schema) -> Schema {
-    schema.sizes("S", &[16, 32, 64, 128]).at_most("Q", 64).help("packed", PACKING)
+    schema
+        .choices("group_size", &GROUP_SIZES)
+        .help("group_size", "numbers that share a scale; even")
+        .at_most("Q", 8)
+        .at_most("N", 48)
+        .help("packed", PACKING)
 }
 
 fn quantize(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
-    let (input, group, eps) = (call.input("input")?, call.size("S")?, call.float("eps")?);
+    let (input, group, eps) = (call.input("input")?, call.size("group_size")?, call.float("eps")?);
     let (mut packed, mut scales) = (Expectation::with_capacity(input.len() / 2), Expectation::default());
     for numbers in input.chunks_exact(group.max(1)) {
         let scale = Scale::of_row(call, numbers, 7.0, eps, 0.0);
@@ -96,7 +102,7 @@ fn quantize(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
 
 fn dequantize(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
     let (packed, scales, zeros) = (call.input("packed")?, call.input("scale")?, call.optional("zeros"));
-    let group = call.size("S")?;
+    let group = call.size("group_size")?;
     let mut expectation = Expectation::with_capacity(2 * packed.len());
     for (place, (bytes, scale)) in packed.chunks_exact((group / 2).max(1)).zip(scales).enumerate() {
         let zero = zeros.map_or(8.0, |zeros| zeros[place]);

@@ -1,7 +1,10 @@
 //! What quantisers share: the scale of a row, numbers divided by a scale, and the codes that they round to.
 
 use crate::ops::{Call, ExcuseKind, Expectation};
-use crate::schema::Units;
+use crate::schema::{Scalar, Units};
+
+/// How many numbers share a scale in cases of ops that work on groups.
+pub(super) const GROUP_SIZES: [Scalar; 4] = [Scalar::Int(128), Scalar::Int(16), Scalar::Int(32), Scalar::Int(64)];
 
 /// Unit roundoff of float32, in which scales are stored.
 const SINGLE: f64 = 1.0 / 16_777_216.0;

@@ -1,0 +1,39 @@
+//! Inputs that somebody else made: every op tells its sizes from them.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+use gpuemu_common::rng::case_seed;
+use gpuemu_engine::case::given::given;
+use gpuemu_engine::case::materialise;
+use gpuemu_engine::ops::{builtin, check_domains};
+use gpuemu_engine::{Sampler, Subject};
+
+#[test]
+fn the_sizes_of_every_op_are_told_from_its_inputs() {
+    let mut wrong = Vec::new();
+    for op in builtin() {
+        let subject = Subject::new(op.clone());
+        let schema = subject.schema();
+        let sampler = Sampler { budget: 2_000, ..Sampler::default() };
+        for index in 0..40 {
+            let descriptor = subject.describe(&sampler, case_seed(7, index));
+            let case = materialise(schema, &descriptor).unwrap();
+            // Some sizes cannot be told from what is empty.
+            if case.inputs.iter().flatten().any(|tensor| tensor.is_empty()) {
+                continue;
+            }
+            check_domains(schema, &case).unwrap_or_else(|error| panic!("{}: {error}", schema.name));
+            let inputs = schema.inputs.iter().zip(&case.inputs);
+            let named = inputs.filter_map(|(spec, tensor)| Some((spec.name.clone(), tensor.clone()?))).collect();
+            let found = given(schema, "", 0, named, &descriptor.parameters, &descriptor.present);
+            match found {
+                Ok(found) if found.descriptor.sizes == descriptor.sizes => {}
+                Ok(found) => {
+                    wrong.push(format!("{}: {} for {}", schema.name, found.descriptor.sizes, descriptor.sizes))
+                }
+                Err(error) => wrong.push(format!("{}: {error} ({})", schema.name, descriptor.sizes)),
+            }
+        }
+    }
+    wrong.dedup_by_key(|text| text.split(':').next().unwrap_or_default().to_string());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
