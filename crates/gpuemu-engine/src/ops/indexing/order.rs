@@ -18,7 +18,7 @@ fn sort() -> BuiltIn {
     BuiltIn::new(
         ordered(Schema::builtin(
             "sort",
-            "input[...,H] descending:bool=false stable:bool=true -> values[...,H] indices:int64[...,H]",
+            "input[...,H] descending:bool=false stable:bool=false -> values[...,H] indices:int64[...,H]",
         ))
         .describe(
             "The last dim in order, and where each element was; NaN counts as the largest. Where `stable`, equal elements keep their order, ascending or descending; else their indices may come in any.",
@@ -36,7 +36,7 @@ fn argsort() -> BuiltIn {
     BuiltIn::new(
         ordered(Schema::builtin(
             "argsort",
-            "input[...,H] descending:bool=false stable:bool=true -> indices:int64[...,H]",
+            "input[...,H] descending:bool=false stable:bool=false -> indices:int64[...,H]",
         ))
         .describe(
             "The indices that put the last dim in order; NaN counts as the largest. Where `stable`, equal elements keep their order, ascending or descending; else their indices may come in any.",
@@ -55,7 +55,7 @@ fn ordered(schema: Schema) -> Schema {
         .choices("descending", &BOTH)
         .choices("stable", &BOTH)
         .help("descending", "largest first")
-        .help("stable", "whether elements that are equal keep their order")
+        .help("stable", "whether elements that are equal keep their order; torch.sort promises it only where asked")
         .help("indices", "where in the row of the input each element was")
         .keywords(&["order", "rank", "bitonic", "radix"])
         .bounded_by(BOUND)
@@ -72,7 +72,7 @@ fn topk() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin(
             "topk",
-            "input[...,H] k:int=4 largest:bool=true stable:bool=true -> values[...,k] indices:int64[...,k]",
+            "input[...,H] k:int=4 largest:bool=true stable:bool=false -> values[...,k] indices:int64[...,k]",
         )
         .alias(&["top_k"])
         .reduces(&["H"])
@@ -86,7 +86,7 @@ fn topk() -> BuiltIn {
         )
         .help("k", "how many are taken; at most H")
         .help("largest", "whether the largest are taken, largest first, or the smallest, smallest first")
-        .help("stable", "whether the lower index comes first among equal elements")
+        .help("stable", "whether the lower index comes first among equal elements, as jax.lax.top_k has it and torch.topk does not promise")
         .help("indices", "where in the row of the input each element was")
         .keywords(&["select", "largest", "beam", "sampling", "order"])
         .bounded_by(BOUND)
