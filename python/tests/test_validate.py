@@ -158,6 +158,51 @@ def test_a_value_outside_of_its_domain_is_named_with_its_index() -> None:
     assert str(caught.value).startswith(text), str(caught.value)
 
 
+OUTSIDE = [
+    (
+        "batch_norm",
+        {
+            "input": np.ones((2, 3, 4), np.float32),
+            "running_mean": np.zeros(3, np.float32),
+            "running_var": np.array([1, -0.5, 1], np.float32),
+        },
+        np.ones((2, 3, 4), np.float32),
+        "input 'running_var' has -0.5 at [1], outside of the numbers from 0",
+    ),
+    (
+        "embedding",
+        {"indices": np.array([[0, 1], [2, 9]]), "weight": np.ones((5, 2), np.float32)},
+        np.ones((2, 2, 2), np.float32),
+        "input 'indices' has 9 at [1, 1], outside of 0..V (0..5)",
+    ),
+    (
+        "moe_unpermute",
+        {
+            "permuted": np.ones((4, 2), np.float32),
+            "row_id": np.array([0, 1, 1, 3], np.int32),
+            "topk_weights": np.ones((2, 2), np.float32),
+        },
+        np.ones((2, 2), np.float32),
+        "input 'row_id' has 1 at [2], outside of a permutation of 0..4: each number once",
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "inputs", "output", "text"), OUTSIDE)
+def test_domains_of_other_kinds_are_named_too(
+    op: str, inputs: dict[str, Any], output: Any, text: str
+) -> None:
+    with pytest.raises(ClientError) as caught:
+        gpuemu.validate(op, inputs, output)
+    assert str(caught.value).startswith(f"op '{op}': {text}")
+
+
+def test_a_target_that_is_ignored_is_no_violation() -> None:
+    logits, target = np.zeros((2, 3), np.float32), np.array([-100, 1])
+    loss = np.array([0, np.log(3)], np.float32)
+    assert gpuemu.validate("cross_entropy", [logits, target], loss).passed
+
+
 def test_other_things_that_are_refused() -> None:
     with pytest.raises(TypeError, match="input 'input': has the dtype complex64, which gpuemu lacks"):
         gpuemu.validate("softmax", [NUMBERS.astype(np.complex64)], RIGHT)
