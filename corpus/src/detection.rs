@@ -190,7 +190,8 @@ fn build(family: &Family, style: &Style, seed: u64) -> Option<(Subject, Case)> {
     Some((subject, case))
 }
 
-fn check_correct(family: &Family, seed: u64) -> Detection {
+/// Checks every correct kernel of an op on the case of one seed.
+pub fn check_correct(family: &Family, seed: u64) -> Detection {
     let mut found = Detection::default();
     for Implementation { kernel, style } in &family.implementations {
         let Some((subject, case)) = build(family, style, seed) else { continue };

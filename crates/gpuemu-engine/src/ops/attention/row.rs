@@ -215,9 +215,12 @@ impl Setting {
                 if !errors[key].is_finite() || scores[key].is_nan() {
                     continue;
                 }
-                let t = libm::tanh(scores[key] / self.softcap);
-                let slope = 1.0 - t * t;
-                let moved = if slope == 0.0 { 0.0 } else { slope * (errors[key] + 2.0 * units.u * scores[key].abs()) };
+                let (t, score) = (libm::tanh(scores[key] / self.softcap), scores[key]);
+                // From one end of where the score may be to the other: a slope at its middle says nothing where large
+                // terms cancel in it.
+                let reach = errors[key] + 2.0 * units.u * score.abs();
+                let end = |moved: f64| (libm::tanh((score + moved) / self.softcap) - t).abs();
+                let moved = if score.is_finite() { self.softcap * end(reach).max(end(-reach)) } else { 0.0 };
                 let condition = tanh_condition(scores[key] / self.softcap, t, &units) + 2.0;
                 errors[key] = moved + self.softcap * (units.u * condition + units.tiny);
                 scores[key] = self.softcap * t;

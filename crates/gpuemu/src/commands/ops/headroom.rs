@@ -69,6 +69,7 @@ fn row(family: &Family, found: &Detection) -> Value {
         "correct_kernels": family.implementations.len(),
         "checks": found.checks,
         "false_alarms": found.rules[TIGHT].alarms,
+        "flagged": found.alarms,
         "largest_error_over_tolerance": shares,
         "mutants": found.by_mutant,
     })

@@ -234,6 +234,10 @@ impl One<'_> {
             lost += units.mid_eta * line.magnitude[key];
         }
         let roundings = 2.0 * self.key_sum + dot + units.division + 4.0;
+        // An output that is subnormal has lost most of its digits, and may stand beside a large upstream gradient.
+        let upstream = &self.gradient[start / keys * self.head.width..][..self.head.width];
+        let upstream: f64 = upstream.iter().map(|gradient| gradient.abs()).sum();
+        lost += upstream * ((seen as f64 + 2.0) * (units.eta + units.flush) + units.mid_eta);
         // P is rounded, and so is the output where D is made of it.
         centre_error += centre.abs() * unity
             + (units.u * roundings + 2.0 * units.mid + input) * total
