@@ -65,15 +65,23 @@ fn right_use_of_memory_passes() {
         ("x[M,N] -> out[M,N]", "    return x + x\n"),
         ("x[M,N] -> out[M,N]", "    return {\"out\": (x + x).T.copy().T}\n"),
         ("x[M,N] -> out[M,N]", "    return kept.setdefault(x.tobytes() + bytes(x.shape), x + x)\n"),
-        // In place by declaration: the input may be overwritten, and returned, or not.
+        // In place by declaration: the input is overwritten, and returned, or not.
         ("x[M,N] -> x[M,N]", "    x += x\n    return x\n"),
-        ("x[M,N] -> x[M,N]", "    return x + x\n"),
+        ("x[M,N] -> x[M,N]", "    x += x\n"),
     ] {
         let code = format!("def twice(x):\n{body}");
         let Some(project) = project(signature, &code) else { return };
         let report = report(&project, 0);
         assert_eq!(report["not_checked"], serde_json::json!(["unwritten outputs", "stores out of bounds"]), "{body}");
     }
+}
+
+#[test]
+fn what_is_declared_in_place_must_be_written_there() {
+    let Some(project) = project("x[M,N] -> x[M,N]", "def twice(x):\n    return x + x\n") else { return };
+    let report = report(&project, 1);
+    let words = report["failures"][0]["failures"][0]["explanation"].as_str().unwrap();
+    assert!(words.contains("the op works in place: write its result into the input"), "{words}");
 }
 
 #[test]

@@ -16,32 +16,6 @@ MOST_POISONED_BYTES = 1 << 25
 MOST_WATCHED_BYTES = 1 << 24
 
 
-def written_in_place(
-    returned: list[tuple[str, Any]],
-    outputs: list[str],
-    placed: list[str],
-    inputs: dict[str, Any],
-    same: Any,
-) -> list[tuple[str, Any]]:
-    """Return the outputs of an op that writes over inputs: what these hold now, and what came back of the others.
-
-    A function may return all outputs or only those that are not written in place.
-    """
-    others = [name for name in outputs if name not in placed]
-    order = outputs if len(returned) == len(outputs) else others
-    names = {str(place): name for place, name in enumerate(order)}
-    names["output"] = names.get("0", "output")
-    found = {names.get(label, label): value for label, value in returned}
-    for name in placed:
-        if name in found and not same(found[name], inputs[name]):
-            raise ValueError(
-                f"'{name}' came back as another array than the input, which holds something else; the op works in "
-                "place: write its result into the input"
-            )
-        found[name] = inputs[name]
-    return [(name, found[name]) for name in outputs if name in found]
-
-
 class WatchedMemory:
     """The memory of one function, from call to call."""
 
@@ -151,3 +125,29 @@ class WatchedMemory:
     def bytes_of(self, storage: Any) -> Any:
         """Return an array over a storage."""
         return self.numpy.frombuffer(storage, "uint8")
+
+    @staticmethod
+    def written_in_place(
+        returned: list[tuple[str, Any]],
+        outputs: list[str],
+        placed: list[str],
+        inputs: dict[str, Any],
+        same: Any,
+    ) -> list[tuple[str, Any]]:
+        """Return the outputs of an op that writes over inputs: what these hold now, and what else came back.
+
+        A function may return all outputs or only those that are not written in place.
+        """
+        others = [name for name in outputs if name not in placed]
+        order = outputs if len(returned) == len(outputs) else others
+        names = {str(place): name for place, name in enumerate(order)}
+        names["output"] = names.get("0", "output")
+        found = {names.get(label, label): value for label, value in returned}
+        for name in placed:
+            if name in found and not same(found[name], inputs[name]):
+                raise ValueError(
+                    f"'{name}' came back as another array than the input, which holds something else; the op "
+                    "works in place: write its result into the input"
+                )
+            found[name] = inputs[name]
+        return [(name, found[name]) for name in outputs if name in found]

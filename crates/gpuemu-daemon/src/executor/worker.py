@@ -503,7 +503,7 @@ class Callable:
         try:
             named = [] if result is None else self.named(result, exact=bool(watch))
             if placed:
-                named = written_in_place(named, watch["outputs"], placed, inputs, self.same)
+                named = self.memory.written_in_place(named, watch["outputs"], placed, inputs, self.same)
             for name, value in named:
                 if watch and not self.arrays.is_exact(value):
                     self.arrays.refuse(name, value)
