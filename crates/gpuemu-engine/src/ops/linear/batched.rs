@@ -67,7 +67,7 @@ fn expect_bmm(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
     for entry in 0..batch {
         let left = &a[entry * rows * inner..][..rows * inner];
         let right = &b[entry * inner * columns..][..inner * columns];
-        push_products(call, &mut expectation, &Products::of(call, left, right, rows, inner, columns))?;
+        push_products(call, &mut expectation, Products::of(call, left, right, rows, inner, columns))?;
     }
     Ok(vec![expectation])
 }
@@ -80,7 +80,7 @@ fn expect_grouped(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
         let (start, end) = (ends[0] as usize, ends[1] as usize);
         let left = &a[start * inner..end * inner];
         let right = &b[group * inner * columns..][..inner * columns];
-        push_products(call, &mut expectation, &Products::of(call, left, right, end - start, inner, columns))?;
+        push_products(call, &mut expectation, Products::of(call, left, right, end - start, inner, columns))?;
     }
     Ok(vec![expectation])
 }

@@ -31,6 +31,6 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
     let (a, b) = (call.input("a")?, call.input("b")?);
     let (rows, inner, columns) = (call.size("M")?, call.size("K")?, call.size("N")?);
     let mut expectation = Expectation::with_capacity(rows * columns);
-    push_products(call, &mut expectation, &Products::of(call, a, b, rows, inner, columns))?;
+    push_products(call, &mut expectation, Products::of(call, a, b, rows, inner, columns))?;
     Ok(vec![expectation])
 }
