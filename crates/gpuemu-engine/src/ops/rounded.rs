@@ -114,7 +114,10 @@ impl Arithmetic {
     /// A parameter or constant, which a kernel holds in the accumulator's dtype.
     #[inline]
     pub fn constant(&self, value: f64) -> Rounded {
-        let representable = if self.units.exact < 2f64.powi(25) { f64::from(value as f32) == value } else { true };
+        // The leading digits that the accumulator has, by a product whose rounding cuts the others off.
+        let shifted = value * (2f64.powi(53) / self.units.exact + 1.0);
+        let held = shifted - (shifted - value);
+        let representable = held == value && (value == 0.0 || value.abs() >= self.units.tiny);
         let error = if representable { 0.0 } else { self.units.u * value.abs() + self.units.eta };
         Rounded { value, error, overflow: Overflow::None }
     }
@@ -375,6 +378,20 @@ mod tests {
         let mut expectation = Expectation::default();
         expectation.push_rounded(arithmetic.subtract(square, square), "a square");
         assert_eq!(expectation.excuses[0].kind, ExcuseKind::Undetermined);
+    }
+
+    #[test]
+    fn a_constant_is_exact_only_where_the_accumulator_holds_it() {
+        for (dtype, exact, rounded) in [
+            (DType::F32, [0.5, 3.0, -0.0, 1.0 + 2f64.powi(-23)], [0.1, 1.0 + 2f64.powi(-24), 1e-5, 1e-50]),
+            (DType::BF16, [0.5, 3.0, -0.0, 1.0 + 2f64.powi(-7)], [0.1, 1.0 + 2f64.powi(-8), 1e-5, 257.0]),
+            (DType::F64, [0.1, 1e-5, -0.0, 1.0 + f64::EPSILON], [5e-324; 4]),
+        ] {
+            let class = Precision { accumulate: Some(dtype), ..Precision::default() };
+            let arithmetic = Arithmetic { units: class.units(dtype) };
+            assert!(exact.iter().all(|value| arithmetic.constant(*value).error == 0.0), "{dtype} {exact:?}");
+            assert!(rounded.iter().all(|value| arithmetic.constant(*value).error > 0.0), "{dtype} {rounded:?}");
+        }
     }
 
     #[test]
