@@ -4,6 +4,7 @@
 #[cfg(target_endian = "big")]
 compile_error!("tensor bytes are little-endian; big-endian targets are not supported");
 
+pub mod artifact;
 pub mod config;
 pub mod dtype;
 pub mod finding;

@@ -53,7 +53,7 @@ fn the_complete_example_of_the_documentation_is_read() {
     assert_eq!(layernorm.reference.as_deref(), Some("my_project.refs:layernorm_reference"));
     // The op's own tolerances, over the global ones.
     assert_eq!(matmul.tolerances[&DType::BF16].atol, 1e-2);
-    assert_eq!(config.kernels[1].artifact_checks.max_local_memory_bytes, 512);
+    assert_eq!(config.kernels[1].artifact_checks.max_local_memory_bytes, Some(512));
     assert_eq!((config.ci.parallel, config.ci.thorough_timeout), (4, Duration::from_secs(600)));
 }
 

@@ -36,6 +36,9 @@ impl ConfigFile {
         merge_tables(&mut self.policies, lower.policies, |upper, lower| {
             fill!(upper, lower, fail_on_regression, warn_threshold, regression_threshold);
         });
+        merge_tables(&mut self.lint, lower.lint, |upper, lower| {
+            fill!(upper, lower, rule_files, architectures, severity, allow);
+        });
         merge_tables(&mut self.ci, lower.ci, merge_ci);
         merge_tables(&mut self.daemon, lower.daemon, |upper, lower| {
             fill!(upper, lower, log_level, idle_timeout, script_timeout, workers);

@@ -5,6 +5,7 @@
 
 mod check;
 mod error;
+mod kernels;
 mod load;
 mod located;
 mod merge;
@@ -12,15 +13,14 @@ mod resolve;
 mod tables;
 
 pub use error::{ConfigError, InvalidFile};
+pub use kernels::{ArtifactChecks, CompileTable, Kernel, Lint};
 pub use load::{Environment, find_project_file, load, load_daemon, load_file};
 pub use located::Located;
 pub use resolve::{
-    Ci, Config, Daemon, DimensionRange, ExpectedFailure, Kernel, Op, OpSource, Policies, Project, Seed, Storage,
-    Validation,
+    Ci, Config, Daemon, DimensionRange, ExpectedFailure, Op, OpSource, Policies, Project, Seed, Storage, Validation,
 };
 pub use tables::{
-    ArtifactChecks, ConfigFile, ExecutionMode, Framework, Invariant, LogLevel, ReferenceDtype, ToleranceMode,
-    TolerancePair,
+    ConfigFile, ExecutionMode, Framework, Invariant, LogLevel, ReferenceDtype, ToleranceMode, TolerancePair,
 };
 
 /// The JSON Schema of a configuration file, as text.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::check::{parse_date, parse_seed};
 use super::error::{ConfigError, Source};
+use super::kernels::{Kernel, Lint, resolve_kernel, resolve_lint};
 use super::located::Located;
 use super::tables::*;
 use crate::nearest::nearest;
@@ -29,6 +30,8 @@ pub struct Config {
     pub ops: Vec<Op>,
     /// `[[kernels]]`
     pub kernels: Vec<Kernel>,
+    /// `[lint]`
+    pub lint: Lint,
     /// `[policies]`
     pub policies: Policies,
     /// `[ci]`
@@ -62,6 +65,7 @@ impl Config {
             },
             ops: Vec::new(),
             kernels: Vec::new(),
+            lint: Lint::default(),
             policies: resolve_policies(&PoliciesTable::default()),
             ci,
             daemon: resolve_daemon(file.daemon.unwrap_or_default()),
@@ -179,19 +183,6 @@ pub struct Op {
     pub timeout: Duration,
 }
 
-/// One kernel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kernel {
-    /// Name.
-    pub name: String,
-    /// Source, as written.
-    pub source: String,
-    /// Reference script.
-    pub reference: Option<String>,
-    /// Checks of the artifact.
-    pub artifact_checks: ArtifactChecks,
-}
-
 /// How results are judged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Policies {
@@ -289,7 +280,9 @@ pub(super) fn resolve(
     };
     let daemon = resolve_daemon(file.daemon.unwrap_or_default());
     let validation = resolve_validation(file.validation.unwrap_or_default(), source)?;
-    let kernels: Vec<Kernel> = file.kernels.into_iter().flatten().map(resolve_kernel).collect();
+    let lint = file.lint.unwrap_or_default();
+    let kernels = file.kernels.into_iter().flatten().map(|kernel| resolve_kernel(kernel, &lint, source));
+    let kernels: Vec<Kernel> = kernels.collect();
     let mut ops = Vec::new();
     for op in file.ops.into_iter().flatten() {
         if let Some(kernel) = &op.kernel {
@@ -321,6 +314,7 @@ pub(super) fn resolve(
         validation,
         ops,
         kernels,
+        lint: resolve_lint(lint),
         policies: resolve_policies(&policies),
         ci: resolve_ci(file.ci.unwrap_or_default()),
         daemon,
@@ -416,17 +410,9 @@ fn resolve_op(op: OpTable, validation: &Validation, daemon: &Daemon, source: &So
     }
 }
 
-fn line_of(text: &str, span: &Range<usize>) -> usize {
+/// The line, from 1, that a span begins in.
+pub(super) fn line_of(text: &str, span: &Range<usize>) -> usize {
     text.get(..span.start).unwrap_or_default().matches('\n').count() + 1
-}
-
-fn resolve_kernel(table: KernelTable) -> Kernel {
-    Kernel {
-        name: table.name.value,
-        source: table.source.value,
-        reference: table.reference.filter(|reference| !reference.is_empty()),
-        artifact_checks: table.artifact_checks.unwrap_or_default(),
-    }
 }
 
 fn resolve_ci(table: CiTable) -> Ci {

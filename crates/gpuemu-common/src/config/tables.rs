@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::kernels::{KernelTable, LintTable};
 use super::located::Located;
 use crate::{DType, Precision, Strategy};
 
@@ -20,6 +21,8 @@ pub struct ConfigFile {
     pub ops: Option<Vec<OpTable>>,
     /// Compiled kernels to inspect and run.
     pub kernels: Option<Vec<KernelTable>>,
+    /// How compiled kernels are checked.
+    pub lint: Option<LintTable>,
     /// How results are judged in CI and reports.
     pub policies: Option<PoliciesTable>,
     /// Settings of CI runs.
@@ -209,48 +212,6 @@ pub enum ReferenceDtype {
     Float64,
     /// In the dtype of the case.
     Native,
-}
-
-/// One `[[kernels]]` entry.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct KernelTable {
-    /// Unique name.
-    pub name: Located<String>,
-    /// Kernel source: `.ptx`, `.cu`, or `file.py:kernel`.
-    pub source: Located<String>,
-    /// Reference script for the kernel's op.
-    pub reference: Option<String>,
-    /// Checks of the compiled artifact.
-    pub artifact_checks: Option<ArtifactChecks>,
-}
-
-/// `[kernels.artifact_checks]`
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct ArtifactChecks {
-    /// Most registers a thread may use.
-    pub max_registers: u32,
-    /// Most register spills.
-    pub max_spills: u32,
-    /// Most bytes of local memory.
-    pub max_local_memory_bytes: u64,
-    /// Instructions that must not appear.
-    pub forbidden_instructions: Vec<String>,
-    /// Instructions that must appear.
-    pub required_instructions: Vec<String>,
-}
-
-impl Default for ArtifactChecks {
-    fn default() -> Self {
-        Self {
-            max_registers: 128,
-            max_spills: 0,
-            max_local_memory_bytes: 0,
-            forbidden_instructions: Vec::new(),
-            required_instructions: Vec::new(),
-        }
-    }
 }
 
 /// `[policies]`

@@ -1,0 +1,164 @@
+//! Compiled kernels in a configuration: `[[kernels]]` and `[lint]`, as written and as the rest of gpuemu sees them.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::Source;
+use super::located::Located;
+use super::resolve::line_of;
+use crate::artifact::Severity;
+
+/// One `[[kernels]]` entry.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct KernelTable {
+    /// Unique name.
+    pub name: Located<String>,
+    /// Kernel source: `.ptx`, `.cu`, or `file.py:kernel`.
+    pub source: Located<String>,
+    /// Reference script for the kernel's op.
+    pub reference: Option<String>,
+    /// How the source is compiled.
+    pub compile: Option<CompileTable>,
+    /// Checks of the compiled artifact.
+    pub artifact_checks: Option<ArtifactChecksTable>,
+}
+
+/// `[kernels.compile]`: how PTX comes of a `.cu` file or a Triton kernel.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CompileTable {
+    /// The architecture that code is made for. Default "sm_80".
+    pub target: Option<String>,
+    /// More options for nvcc or NVRTC, as in `["-use_fast_math"]`.
+    pub options: Vec<String>,
+    /// Types of a Triton kernel's arguments that are not constants, as in `["*fp32", "*fp32", "i32"]`, in order.
+    pub signature: Vec<String>,
+    /// Values of a Triton kernel's `tl.constexpr` arguments, by name.
+    pub constants: BTreeMap<String, serde_json::Value>,
+    /// Arguments of a Triton kernel, by name, that Triton may assume to be divisible by 16. Default: all pointers.
+    pub divisible_by_16: Option<Vec<String>>,
+    /// Warps of a block of a Triton kernel. Default 4.
+    pub num_warps: Option<u32>,
+    /// Stages of a Triton kernel's loops. Default 3.
+    pub num_stages: Option<u32>,
+}
+
+/// `[lint]`: checks of all compiled kernels.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LintTable {
+    /// Files with rules of the project's own.
+    pub rule_files: Option<Vec<Located<String>>>,
+    /// Architectures that registers, spills and machine code are measured for. Default: that of the PTX.
+    pub architectures: Option<Vec<Located<String>>>,
+    /// Severities of rules that differ from their defaults.
+    pub severity: Option<BTreeMap<String, Severity>>,
+    /// Rules that are silenced for all kernels.
+    pub allow: Option<Vec<String>>,
+}
+
+/// `[kernels.artifact_checks]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ArtifactChecksTable {
+    /// Most registers that a thread may use. Default 128.
+    pub max_registers: Option<u64>,
+    /// Most registers that may be spilled to local memory. Default 0.
+    pub max_spills: Option<u64>,
+    /// Most bytes of local memory. Default 0.
+    pub max_local_memory_bytes: Option<u64>,
+    /// Instructions of PTX or of the machine that must not appear, as in `["ld.global.cv", "LDG.E.SYS"]`.
+    pub forbidden_instructions: Vec<String>,
+    /// Instructions that must appear.
+    pub required_instructions: Vec<String>,
+    /// Rules that are silenced for this kernel.
+    pub allow: Vec<String>,
+    /// Severities of rules for this kernel.
+    pub severity: BTreeMap<String, Severity>,
+}
+
+/// One kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kernel {
+    /// Name.
+    pub name: String,
+    /// Line of its name in the file, from 1.
+    pub line: usize,
+    /// Place of its source in the file.
+    pub span: Range<usize>,
+    /// Source, as written: `.ptx`, `.cu`, or `file.py:kernel`.
+    pub source: String,
+    /// Reference script.
+    pub reference: Option<String>,
+    /// How the source is compiled.
+    pub compile: CompileTable,
+    /// Checks of the artifact.
+    pub artifact_checks: ArtifactChecks,
+}
+
+/// What a compiled kernel is held to. A limit that is not there is not checked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ArtifactChecks {
+    /// Most registers of a thread.
+    pub max_registers: Option<u64>,
+    /// Most spilled registers.
+    pub max_spills: Option<u64>,
+    /// Most bytes of local memory.
+    pub max_local_memory_bytes: Option<u64>,
+    /// Instructions that must not appear.
+    pub forbidden_instructions: Vec<String>,
+    /// Instructions that must appear.
+    pub required_instructions: Vec<String>,
+    /// Rules that are silenced.
+    pub allow: Vec<String>,
+    /// Severities that differ from the rules' own.
+    pub severity: BTreeMap<String, Severity>,
+}
+
+/// How all compiled kernels are checked.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Lint {
+    /// Files with rules of the project's own, as written, and their place in the file.
+    pub rule_files: Vec<Located<String>>,
+    /// Architectures to measure for; that of the PTX if empty.
+    pub architectures: Vec<String>,
+}
+
+/// Fills in defaults. What `[lint]` says holds for every kernel that does not say otherwise.
+pub(super) fn resolve_kernel(table: KernelTable, lint: &LintTable, source: &Source) -> Kernel {
+    let checks = table.artifact_checks.unwrap_or_default();
+    let mut severity = lint.severity.clone().unwrap_or_default();
+    severity.extend(checks.severity);
+    let mut allow = lint.allow.clone().unwrap_or_default();
+    allow.extend(checks.allow);
+    Kernel {
+        line: line_of(&source.text, &table.name.span),
+        span: table.source.span.clone(),
+        name: table.name.value,
+        source: table.source.value,
+        reference: table.reference.filter(|reference| !reference.is_empty()),
+        compile: table.compile.unwrap_or_default(),
+        artifact_checks: ArtifactChecks {
+            max_registers: Some(checks.max_registers.unwrap_or(128)),
+            max_spills: Some(checks.max_spills.unwrap_or(0)),
+            max_local_memory_bytes: Some(checks.max_local_memory_bytes.unwrap_or(0)),
+            forbidden_instructions: checks.forbidden_instructions,
+            required_instructions: checks.required_instructions,
+            allow,
+            severity,
+        },
+    }
+}
+
+/// Fills in defaults.
+pub(super) fn resolve_lint(table: LintTable) -> Lint {
+    let architectures = table.architectures.unwrap_or_default();
+    Lint {
+        rule_files: table.rule_files.unwrap_or_default(),
+        architectures: architectures.into_iter().map(|located| located.value).collect(),
+    }
+}

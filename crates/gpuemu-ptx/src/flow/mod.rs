@@ -1,0 +1,27 @@
+//! How control and values move through the code of a function.
+
+pub mod graph;
+pub mod loops;
+
+use crate::code::Code;
+
+pub use graph::Graph;
+pub use loops::Loops;
+
+/// The shape of a function.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FlowSummary {
+    /// Blocks of code that are entered only at their first instruction.
+    pub blocks: u64,
+    /// Loops.
+    pub loops: u64,
+    /// How deep loops are nested.
+    pub loop_depth: u64,
+}
+
+/// The shape of a function.
+pub fn summary(code: &Code<'_, '_>) -> FlowSummary {
+    let graph = Graph::of(code);
+    let loops = Loops::of(&graph);
+    FlowSummary { blocks: graph.len() as u64, loops: loops.count, loop_depth: loops.depth }
+}

@@ -1,0 +1,10 @@
+//! Compiled kernels: PTX is read, measured and checked here.
+
+pub mod code;
+pub mod flow;
+pub mod metrics;
+pub mod source;
+pub mod special_registers;
+pub mod syntax;
+
+pub use source::{PtxError, Source};

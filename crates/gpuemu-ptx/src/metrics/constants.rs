@@ -1,0 +1,95 @@
+//! Immediates and constants: what two kernels with equal counts may still differ in.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use gpuemu_common::artifact::Constants;
+
+use super::memory::mentioned;
+use super::steps;
+use crate::code::{Code, ModuleNames};
+use crate::syntax::{Address, Declaration, Float, Initialiser, Instruction, Integer, Operand, Variable};
+
+/// Values of a variable that are shown.
+const SHOWN: usize = 8;
+
+/// Collects every immediate with the instruction that it stands in, every offset of an address, and what the
+/// module's variables hold at first. Registers and labels do not count: compilers number them as they like.
+pub(super) fn fingerprint<'m, 'a>(codes: &[Code<'m, 'a>], names: &'m ModuleNames<'m, 'a>) -> Constants {
+    let mut values: BTreeMap<String, u64> = BTreeMap::new();
+    let mut add = |value: String| *values.entry(value).or_insert(0) += 1;
+    let mut waiting: Vec<&Operand<'a>> = Vec::new();
+    for step in steps(codes) {
+        let instruction = step.instruction;
+        waiting.extend(instruction.operands.iter().rev());
+        while let Some(operand) = waiting.pop() {
+            match operand {
+                Operand::Integer(integer) => add(format!("{} {}", instruction.opcode, whole(instruction, *integer))),
+                Operand::Float(float) => add(format!("{} {}", instruction.opcode, point(*float))),
+                Operand::Symbol(_, offset) if *offset != 0 => add(format!("{} [{offset:+}]", instruction.opcode)),
+                Operand::Vector(elements) | Operand::List(elements) => waiting.extend(elements.iter().rev()),
+                Operand::Address(Address { offset, rest, .. }) => {
+                    if *offset != 0 {
+                        add(format!("{} [{offset:+}]", instruction.opcode));
+                    }
+                    waiting.extend(rest.iter().rev());
+                }
+                _ => {}
+            }
+        }
+    }
+    for (declaration, variable) in mentioned(codes, names) {
+        if let Some(initialiser) = &variable.initialiser {
+            add(initial(declaration, variable, initialiser));
+        }
+    }
+    let mut state = blake2b_simd::Params::new().hash_length(8).to_state();
+    for (value, count) in &values {
+        state.update(value.as_bytes()).update(&[0]).update(&count.to_le_bytes());
+    }
+    Constants { fingerprint: state.finalize().to_hex().to_string(), values }
+}
+
+/// A whole number as the instruction's type sees it, so that -1 and 0xFFFFFFFF are one constant in 32 bits.
+fn whole(instruction: &Instruction<'_>, integer: Integer) -> i64 {
+    match instruction.types().last().and_then(|scalar| scalar.bytes()) {
+        Some(4) => i64::from(integer.bits as i32),
+        Some(2) => i64::from(integer.bits as i16),
+        _ => integer.value(),
+    }
+}
+
+fn point(float: Float) -> String {
+    match float {
+        Float::Single(bits) => format!("{float} ({})", f32::from_bits(bits)),
+        Float::Double(bits) => format!("{float} ({})", f64::from_bits(bits)),
+    }
+}
+
+/// What a variable holds: its first values, and a word for all of them.
+fn initial(declaration: &Declaration<'_>, variable: &Variable<'_>, initialiser: &Initialiser<'_>) -> String {
+    let mut state = blake2b_simd::Params::new().hash_length(4).to_state();
+    let mut text = format!("{} {}", declaration.space, declaration.scalar);
+    for dimension in &variable.dimensions {
+        let _ = write!(text, "[{}]", dimension.map_or(String::new(), |length| length.to_string()));
+    }
+    text.push_str(" =");
+    let mut waiting = vec![initialiser];
+    let mut count = 0;
+    while let Some(value) = waiting.pop() {
+        if let Initialiser::List(values) = value {
+            waiting.extend(values.iter().rev());
+            continue;
+        }
+        let value = value.to_string();
+        state.update(value.as_bytes()).update(&[0]);
+        if count < SHOWN {
+            let _ = write!(text, " {value}");
+        }
+        count += 1;
+    }
+    if count > SHOWN {
+        let _ = write!(text, " and {} more, {}", count - SHOWN, state.finalize().to_hex());
+    }
+    text
+}

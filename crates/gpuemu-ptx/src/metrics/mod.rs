@@ -1,0 +1,69 @@
+//! What is measured of each entry of a module, without any tool.
+
+mod accesses;
+mod closure;
+mod constants;
+mod instructions;
+mod memory;
+
+use gpuemu_common::artifact::{BlockSize, EntryMetrics};
+
+use crate::code::{Code, ModuleNames};
+use crate::flow;
+use crate::source::{PtxError, Source};
+use crate::syntax::{Function, Module};
+
+pub use instructions::{Group, group_of};
+
+/// Measures every entry, in order. A function that an entry calls is part of it, once, however often it is called.
+pub fn measure(source: &Source, module: &Module<'_>) -> Result<Vec<EntryMetrics>, PtxError> {
+    let names = ModuleNames::of(module);
+    let entries = module.entries().map(|entry| measure_entry(source, entry, &names));
+    entries.collect()
+}
+
+fn measure_entry<'m, 'a>(
+    source: &Source,
+    entry: &'m Function<'a>,
+    names: &'m ModuleNames<'m, 'a>,
+) -> Result<EntryMetrics, PtxError> {
+    let codes = closure::codes(entry, names).map_err(|error| source.error(&error))?;
+    let mut metrics = EntryMetrics {
+        entry: entry.name.to_string(),
+        line: source.position(entry.span).line,
+        block: block_size(entry),
+        registers: memory::registers(&codes),
+        shared: memory::shared(&codes, names),
+        local: memory::local(&codes),
+        module_variables: memory::module_variables(&codes, names),
+        instructions: instructions::count(&codes),
+        global_accesses: accesses::global(&codes),
+        constants: constants::fingerprint(&codes, names),
+        ..EntryMetrics::default()
+    };
+    (metrics.local_loads, metrics.local_stores) = accesses::local(&codes);
+    metrics.calls = codes.iter().skip(1).map(|code| code.function.name.to_string()).collect();
+    metrics.calls.extend(closure::declared_only(&codes, names));
+    metrics.calls.sort();
+    for code in &codes {
+        let flow = flow::summary(code);
+        metrics.blocks += flow.blocks;
+        metrics.loops += flow.loops;
+        metrics.loop_depth = metrics.loop_depth.max(flow.loop_depth);
+    }
+    Ok(metrics)
+}
+
+fn block_size(entry: &Function<'_>) -> Option<BlockSize> {
+    let (numbers, exact) = match (entry.directive("reqntid"), entry.directive("maxntid")) {
+        (Some(numbers), _) => (numbers, true),
+        (None, numbers) => (numbers?, false),
+    };
+    let size = |place: usize| numbers.get(place).copied().unwrap_or(1);
+    Some(BlockSize { threads: [size(0), size(1), size(2)], exact })
+}
+
+/// All steps of all functions.
+fn steps<'c, 'm, 'a>(codes: &'c [Code<'m, 'a>]) -> impl Iterator<Item = &'c crate::code::Step<'m, 'a>> {
+    codes.iter().flat_map(|code| &code.steps)
+}

@@ -1,0 +1,10 @@
+//! PTX as it is written: its parsed form, how it is read and how it is written back.
+
+mod module;
+mod parse;
+mod print;
+mod types;
+
+pub use module::*;
+pub use parse::{SyntaxError, parse};
+pub use types::{ScalarType, StateSpace, VectorWidth};
