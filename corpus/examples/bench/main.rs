@@ -10,6 +10,7 @@ mod durability;
 mod generation;
 mod numpy;
 mod ping;
+mod ptx;
 mod python;
 mod references;
 mod row;
@@ -25,7 +26,7 @@ use row::Row;
 /// A group of rows, by name.
 type Group = (&'static str, fn() -> Vec<Row>);
 
-const GROUPS: [Group; 11] = [
+const GROUPS: [Group; 12] = [
     ("comparison", comparison::rows),
     ("generation", generation::rows),
     ("references", references::rows),
@@ -36,6 +37,7 @@ const GROUPS: [Group; 11] = [
     ("durability", durability::rows),
     ("ping", ping::rows),
     ("startup", startup::rows),
+    ("ptx", ptx::rows),
     ("python", python::rows),
 ];
 

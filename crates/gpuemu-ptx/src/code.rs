@@ -74,8 +74,9 @@ pub struct Code<'m, 'a> {
     pub declarations: Vec<&'m Declaration<'a>>,
     uses: Vec<Register>,
     scopes: Vec<Scope<'m, 'a>>,
-    labels: HashMap<&'a str, usize>,
-    lists: HashMap<&'a str, (TargetKind, &'m [&'a str])>,
+    /// Labels of a block are its own: inline assembly repeats them.
+    labels: HashMap<(u32, &'a str), usize>,
+    lists: HashMap<(u32, &'a str), (TargetKind, &'m [&'a str])>,
     names: &'m ModuleNames<'m, 'a>,
     mentioned: HashMap<(u32, &'a str), Register>,
 }
@@ -172,22 +173,34 @@ impl<'m, 'a> Code<'m, 'a> {
         self.meaning_in(self.steps.get(step)?.scope, name)
     }
 
-    /// The number of the instruction that follows a label; that of the last plus one at the end.
-    pub fn label(&self, name: &str) -> Option<usize> {
-        self.labels.get(name).copied()
+    /// The number of the instruction that follows a label, as a step sees it; that of the last plus one at the end.
+    pub fn label(&self, step: usize, name: &str) -> Option<usize> {
+        self.in_scopes(self.steps.get(step)?.scope, name, &self.labels)
+    }
+
+    /// What a table has under a name in a scope, or in one that holds it.
+    fn in_scopes<T: Copy>(&self, scope: u32, name: &str, table: &HashMap<(u32, &'a str), T>) -> Option<T> {
+        let mut next = Some(scope);
+        while let Some(scope) = next {
+            if let Some(found) = table.get(&(scope, name)) {
+                return Some(*found);
+            }
+            next = self.scopes.get(scope as usize)?.parent;
+        }
+        None
     }
 
     /// Where a branch may go, in order; nothing for other instructions.
     pub fn targets(&self, step: usize) -> Vec<usize> {
-        let Some(Step { instruction, .. }) = self.steps.get(step) else { return Vec::new() };
+        let Some(Step { instruction, scope, .. }) = self.steps.get(step) else { return Vec::new() };
         let names: Vec<&str> = match (instruction.base(), instruction.operands.as_slice()) {
             ("bra", [Operand::Name(label), ..]) => vec![label],
             ("brx", [_, Operand::Name(list), ..]) => {
-                self.lists.get(list).map_or_else(Vec::new, |(_, names)| names.to_vec())
+                self.in_scopes(*scope, list, &self.lists).map_or_else(Vec::new, |(_, names)| names.to_vec())
             }
             _ => Vec::new(),
         };
-        names.into_iter().filter_map(|name| self.label(name)).collect()
+        names.into_iter().filter_map(|name| self.label(step, name)).collect()
     }
 
     /// What `.ptr` says of a parameter.
@@ -204,6 +217,8 @@ impl<'m, 'a> Code<'m, 'a> {
         // The parser bounds how deep blocks nest; a list of what is left keeps the stack flat all the same.
         let mut waiting = vec![(body.iter(), 0u32)];
         let mut location = None;
+        // The labels since the last instruction: they name a list of targets that follows.
+        let mut since = Vec::new();
         while let Some((statements, scope)) = waiting.last_mut() {
             let scope = *scope;
             let Some(statement) = statements.next() else {
@@ -212,12 +227,14 @@ impl<'m, 'a> Code<'m, 'a> {
             };
             match statement {
                 Statement::Instruction(instruction) => {
+                    since.clear();
                     self.steps.push(Step { instruction, location, scope, reads: (0, 0), writes: (0, 0) });
                 }
                 Statement::Label(name) => {
-                    if self.labels.insert(name, self.steps.len()).is_some() {
+                    if self.labels.insert((scope, name), self.steps.len()).is_some() {
                         return Err(SyntaxError::new(name, format!("label '{name}' is there twice")));
                     }
+                    since.push(*name);
                 }
                 Statement::Location(found) => location = Some(found),
                 Statement::Variables(declaration) => {
@@ -229,11 +246,8 @@ impl<'m, 'a> Code<'m, 'a> {
                     waiting.push((inner.iter(), self.scopes.len() as u32 - 1));
                 }
                 Statement::Targets(kind, names) => {
-                    // The label before it is its name.
-                    let here = self.steps.len();
-                    let own = self.labels.iter().filter(|(_, place)| **place == here).map(|(name, _)| *name);
-                    for name in own.collect::<Vec<_>>() {
-                        self.lists.insert(name, (*kind, names));
+                    if let Some(name) = since.last() {
+                        self.lists.insert((scope, name), (*kind, names));
                     }
                 }
                 Statement::Pragma(_) | Statement::Prototype(_) => {}
@@ -340,7 +354,7 @@ impl<'m, 'a> Code<'m, 'a> {
                 }
                 Some(_) => {}
                 None => {
-                    let known = self.labels.contains_key(name)
+                    let known = self.in_scopes(scope, name, &self.labels).is_some()
                         || is_special(name)
                         || self.names.variables.contains_key(name)
                         || self.names.functions.contains_key(name);
@@ -387,7 +401,7 @@ impl<'m, 'a> Code<'m, 'a> {
         if let Some((declaration, variable)) = self.names.variable(name) {
             return Some(Meaning::Variable(declaration, variable));
         }
-        if let Some(place) = self.label(name) {
+        if let Some(place) = self.in_scopes(scope, name, &self.labels) {
             return Some(Meaning::Label(place));
         }
         if let Some(function) = self.names.function(name) {

@@ -28,7 +28,7 @@ pub fn group_of(instruction: &Instruction<'_>) -> Group {
     let waits = ["commit_group", "wait_group", "wait_all", "mbarrier", "fence", "wait", "commit"];
     let is_wait = || instruction.modifiers().any(|modifier| waits.contains(&modifier));
     match instruction.base() {
-        "cp" | "cp_reduce" if is_wait() => Group::Synchronisation,
+        "cp" if is_wait() => Group::Synchronisation,
         "ld" | "ldu" | "st" | "atom" | "red" | "cp" | "prefetch" | "prefetchu" | "ldmatrix" | "stmatrix" | "tex"
         | "tld4" | "txq" | "suld" | "sust" | "sured" | "suq" | "istypep" | "multimem" | "discard" | "applypriority"
         | "createpolicy" | "tensormap" => Group::Memory,
@@ -40,7 +40,7 @@ pub fn group_of(instruction: &Instruction<'_>) -> Group {
         "tcgen05" if instruction.has("mma") => Group::TensorCore,
         "tcgen05" if is_wait() || instruction.has("alloc") || instruction.has("dealloc") => Group::Synchronisation,
         "tcgen05" => Group::Memory,
-        "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "brkpt" | "nop" | "pmevent" => Group::Control,
+        "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "brkpt" | "pmevent" => Group::Control,
         "bar"
         | "barrier"
         | "membar"

@@ -416,11 +416,9 @@ impl<'a> Instruction<'a> {
     /// How many of the first operands are written.
     pub fn results(&self) -> usize {
         let none = match self.base() {
-            "st" | "stu" | "red" | "bar" | "barrier" | "bra" | "brx" | "ret" | "exit" | "trap" | "brkpt" | "membar"
+            "st" | "red" | "bar" | "barrier" | "bra" | "brx" | "ret" | "exit" | "trap" | "brkpt" | "membar"
             | "fence" | "prefetch" | "prefetchu" | "cp" | "stmatrix" | "nanosleep" | "pmevent" | "discard"
-            | "applypriority" | "griddepcontrol" | "setmaxnreg" | "sust" | "sured" | "multimem_red"
-            | "stackrestore" | "call" => true,
-            "barrier_red" => false,
+            | "applypriority" | "griddepcontrol" | "setmaxnreg" | "sust" | "sured" | "stackrestore" | "call" => true,
             "mbarrier" => {
                 !(self.has("arrive") || self.has("test_wait") || self.has("try_wait") || self.has("pending_count"))
                     || matches!(self.operands.first(), Some(Operand::Address(_)))

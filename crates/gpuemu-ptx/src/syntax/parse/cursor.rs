@@ -100,7 +100,7 @@ impl<'a> Cursor<'a> {
                 self.place += 1;
             } else if byte == b'/' && self.ahead(1) == Some(b'/') {
                 let rest = &self.bytes[self.place..];
-                self.place += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+                self.place += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             } else if byte == b'/' && self.ahead(1) == Some(b'*') {
                 let rest = self.text.get(self.place + 2..).unwrap_or_default();
                 match rest.find("*/") {

@@ -1,9 +1,13 @@
 //! Instructions and what they are given.
 
 use super::super::module::{Address, AddressBase, Guard, Instruction, Integer, Operand};
+use super::super::opcodes::is_opcode;
 use super::cursor::Cursor;
 use super::number::Number;
 use super::{Parsed, SyntaxError};
+
+/// More letters than any opcode has.
+const LONGEST_OPCODE: usize = 40;
 
 impl<'a> Cursor<'a> {
     /// Takes an instruction under a guard; `@` comes next.
@@ -29,8 +33,12 @@ impl<'a> Cursor<'a> {
     ) -> Parsed<'a, Instruction<'a>> {
         self.skip_modifiers();
         let opcode = self.since(opcode_start);
-        if opcode.contains(['%', '$']) {
-            return Err(SyntaxError::new(opcode, format!("`{opcode}` is no instruction")));
+        let base = opcode.split('.').next().unwrap_or_default();
+        if !is_opcode(base) {
+            // Junk may be one word of a megabyte, which is not shown whole.
+            let shown = base.get(..base.floor_char_boundary(LONGEST_OPCODE)).unwrap_or_default();
+            let message = format!("`{shown}` is no instruction of PTX");
+            return Err(SyntaxError::new(base, message));
         }
         let is_call = opcode == "call" || opcode.starts_with("call.");
         let mut operands = Vec::new();
