@@ -90,6 +90,12 @@ fn a_function_that_calls_itself_is_measured_once() {
 }
 
 #[test]
+fn a_call_through_a_register_is_said() {
+    let text = ".entry k() { .reg .b64 f; proto: .callprototype _ (); call f, proto; ret; }";
+    assert_eq!(one(text).calls, ["(through a register)"]);
+}
+
+#[test]
 fn registers_by_class() {
     let text = ".entry k() { .reg .pred %p<5>; .reg .b16 %h<2>; .reg .f32 %f<7>, x; .reg .b64 %d<3>; .reg .v2 .u32 v;\n\
                 .reg .b128 q; { .reg .b32 inner; mov.b32 inner, 0; } ret; }";

@@ -25,13 +25,27 @@ pub(super) fn codes<'m, 'a>(
     Ok(codes)
 }
 
-/// Functions that are called and have no code here, as `vprintf`.
+/// Functions that are called and have no code here, as `vprintf`, and whether some are called that cannot be named.
 pub(super) fn declared_only<'m, 'a>(codes: &[Code<'m, 'a>], names: &'m ModuleNames<'m, 'a>) -> Vec<String> {
     let steps = codes.iter().flat_map(|code| &code.steps);
     let called = steps.flat_map(|step| mentioned_functions(step.instruction, names));
     let missing: BTreeSet<&str> =
         called.filter(|function| function.body.is_none()).map(|function| function.name).collect();
-    missing.into_iter().map(str::to_string).collect()
+    let mut names: Vec<String> = missing.into_iter().map(str::to_string).collect();
+    // Who is called through a register cannot be told, and so is not counted.
+    if codes.iter().any(|code| (0..code.steps.len()).any(|step| is_indirect(code, step))) {
+        names.push("(through a register)".to_string());
+    }
+    names
+}
+
+fn is_indirect(code: &Code<'_, '_>, step: usize) -> bool {
+    let instruction = code.steps[step].instruction;
+    let is_register = |operand: &Operand<'_>| match operand {
+        Operand::Name(name) => code.register(step, name).is_some(),
+        _ => false,
+    };
+    instruction.base() == "call" && instruction.operands.iter().any(is_register)
 }
 
 /// Functions that an instruction calls, or takes the address of to call them later.

@@ -14,7 +14,8 @@ fn files() -> Vec<PathBuf> {
     let mut files = Vec::new();
     for kind in std::fs::read_dir(folder).unwrap() {
         let kind = kind.unwrap().path();
-        files.extend(std::fs::read_dir(kind).unwrap().map(|file| file.unwrap().path()));
+        let found = std::fs::read_dir(kind).unwrap().map(|file| file.unwrap().path());
+        files.extend(found.filter(|file| file.extension().is_some_and(|extension| extension == "ptx")));
     }
     files.sort();
     files

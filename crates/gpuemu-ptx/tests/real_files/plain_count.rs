@@ -9,7 +9,6 @@ pub struct PlainCount {
     pub predicated: u64,
     /// Bits of registers by the type that they are declared with.
     pub registers: BTreeMap<String, u64>,
-    pub labels: u64,
     pub called: Vec<String>,
 }
 
@@ -93,14 +92,13 @@ fn body(text: &str) -> PlainCount {
         let mut piece = piece.trim();
         loop {
             piece = piece.trim_start_matches(|character: char| character.is_whitespace() || "{}".contains(character));
-            let word_end = piece.find(|character: char| character.is_whitespace() || character == ':');
+            let word =
+                piece.find(|character: char| character.is_whitespace() || character == ':').unwrap_or(piece.len());
+            let after = piece[word..].trim_start();
             if piece.starts_with(".loc") {
                 piece = piece.find('\n').map_or("", |end| &piece[end..]);
-            } else if let Some(end) =
-                word_end.filter(|end| piece[*end..].starts_with(':') && !piece[*end..].starts_with("::"))
-            {
-                count.labels += 1;
-                piece = &piece[end + 1..];
+            } else if after.starts_with(':') && !after.starts_with("::") {
+                piece = &after[1..];
             } else {
                 break;
             }
