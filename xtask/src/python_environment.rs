@@ -36,6 +36,13 @@ pub const FRAMEWORKS: Packages = Packages {
     oldest_python: (3, 11),
 };
 
+/// NVIDIA's tools and compilers, and Triton. Nothing that they ask for beyond the list is needed without a GPU.
+pub const KERNELS: Packages = Packages {
+    requirements: "python/requirements-kernels.txt",
+    options: &["--no-deps", "--only-binary", ":all:"],
+    oldest_python: (3, 10),
+};
+
 /// Written last: a folder without it is the remains of an interrupted attempt.
 const COMPLETION_MARKER: &str = "gpuemu-complete";
 

@@ -46,6 +46,7 @@ pub const STEPS: &[Step] = &[
     Step::new("independent", 300, Work::Framework(INDEPENDENT)),
     Step::new("jax", 180, Work::Framework(JAX)),
     Step::new("tensorflow", 180, Work::Framework(TENSORFLOW)),
+    Step::new("kernels", 300, Work::CargoBesideKernels(&["test", "--package", "gpuemu-ptx", "--test", "toolchain"])),
     Step::new("vectors", 60, Work::PythonBesideNative(&[VECTORS_SCRIPT, "--check"])),
     Step::new("two-commands", 300, Work::CorpusCheck),
     Step::new("package", 120, Work::Package),
@@ -60,6 +61,11 @@ impl Step {
     /// Whether the step needs the environment with the frameworks.
     pub fn needs_frameworks(&self) -> bool {
         self.work.needs_frameworks()
+    }
+
+    /// Whether the step needs the environment with the tools and compilers of kernels.
+    pub fn needs_kernels(&self) -> bool {
+        self.work.needs_kernels()
     }
 
     /// Runs the step.

@@ -14,6 +14,8 @@ pub enum Work {
     Cargo(&'static [&'static str]),
     /// Runs cargo with these arguments, and names the Python that tests may start.
     CargoBesidePython(&'static [&'static str]),
+    /// Runs cargo with these arguments, and names the Python that has the tools and compilers of kernels.
+    CargoBesideKernels(&'static [&'static str]),
     /// Runs the Python of the environment with these arguments.
     Python(&'static [&'static str]),
     /// Builds the native module and the programs.
@@ -31,7 +33,7 @@ pub enum Work {
 impl Work {
     /// Whether the environment that the package is checked in is needed.
     pub fn needs_python(&self) -> bool {
-        !matches!(self, Self::Cargo(_) | Self::Framework(_) | Self::CorpusCheck)
+        !matches!(self, Self::Cargo(_) | Self::CargoBesideKernels(_) | Self::Framework(_) | Self::CorpusCheck)
     }
 
     /// Whether the environment with the frameworks is needed.
@@ -39,9 +41,18 @@ impl Work {
         matches!(self, Self::Framework(_))
     }
 
+    /// Whether the environment with the tools and compilers of kernels is needed.
+    pub fn needs_kernels(&self) -> bool {
+        matches!(self, Self::CargoBesideKernels(_))
+    }
+
     /// Does it.
     pub fn perform(&self, environments: &Environments) -> Outcome {
-        let environment = if self.needs_frameworks() { environments.frameworks() } else { environments.development() };
+        let environment = match self {
+            Self::Framework(_) => environments.frameworks(),
+            Self::CargoBesideKernels(_) => environments.kernels(),
+            _ => environments.development(),
+        };
         let result = match (self, environment) {
             (Self::Cargo(arguments), _) => {
                 process::cargo().and_then(|mut command| process::run(command.args(*arguments)))
@@ -49,6 +60,7 @@ impl Work {
             (Self::CargoBesidePython(arguments), python) => cargo_beside_python(arguments, python.ok()),
             (Self::CorpusCheck, _) => corpus_check::run(),
             (_, Err(reason)) => return without_environment(reason, in_ci()),
+            (Self::CargoBesideKernels(arguments), Ok(python)) => cargo_beside_kernels(arguments, python),
             (Self::Python(arguments), Ok(python)) => {
                 python.python().and_then(|mut command| process::run(command.args(*arguments)))
             }
@@ -66,7 +78,9 @@ impl Work {
     /// What it runs, as one would type it.
     pub fn command_line(&self) -> String {
         match self {
-            Self::Cargo(arguments) | Self::CargoBesidePython(arguments) => format!("cargo {}", arguments.join(" ")),
+            Self::Cargo(arguments) | Self::CargoBesidePython(arguments) | Self::CargoBesideKernels(arguments) => {
+                format!("cargo {}", arguments.join(" "))
+            }
             Self::Python(arguments) | Self::PythonBesideNative(arguments) => format!("python {}", arguments.join(" ")),
             Self::Native => "cargo build --release --package gpuemu, and --package gpuemu-python".to_string(),
             Self::Framework(name) => format!("python -m pytest python/tests/{}", framework_tests::pattern(name)),
@@ -85,6 +99,13 @@ fn cargo_beside_python(arguments: &[&str], python: Option<&PythonEnvironment>) -
     if let Some(environment) = python {
         command.env("GPUEMU_TEST_PYTHON", environment.python()?.get_program());
     }
+    process::run(command.args(arguments))
+}
+
+/// The tests that need a tool say that they are skipped where no Python is named. Here one is.
+fn cargo_beside_kernels(arguments: &[&str], python: &PythonEnvironment) -> Result<(), Failure> {
+    let mut command = process::cargo()?;
+    command.env("GPUEMU_TEST_KERNELS_PYTHON", python.python()?.get_program());
     process::run(command.args(arguments))
 }
 
@@ -111,6 +132,13 @@ mod tests {
     fn a_missing_python_skips_at_home_and_fails_in_ci() {
         assert_eq!(without_environment("no Python".into(), false), Outcome::Skipped("no Python".into()));
         assert_eq!(without_environment("no Python".into(), true), Outcome::Failed("no Python".into()));
+    }
+
+    #[test]
+    fn only_the_tests_of_kernels_need_their_compilers() {
+        let kernels = Work::CargoBesideKernels(&["test"]);
+        assert!(kernels.needs_kernels() && !kernels.needs_python() && !kernels.needs_frameworks());
+        assert!(!Work::CargoBesidePython(&["test"]).needs_kernels() && !Work::Framework("jax").needs_kernels());
     }
 
     #[test]

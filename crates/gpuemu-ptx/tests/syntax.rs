@@ -71,8 +71,8 @@ fn operands_of_every_kind() {
 }
 
 #[test]
-fn blanks_comments_and_empty_statements_say_nothing() {
-    let body = "cp.async.cg.shared.global [ %r18 + 0 ], [ %rd8 + 0 ], 0x10, %r20; // copy\n;\n/* two\nlines */ @ %p1  bra  L ;";
+fn blanks_comments_and_line_markers_say_nothing() {
+    let body = "cp.async.cg.shared.global [ %r18 + 0 ], [ %rd8 + 0 ], 0x10, %r20; // copy\n# 12 \"k.cu\"\n/* two\nlines */ @ %p1  bra  L ;";
     assert_eq!(printed(body), ["cp.async.cg.shared.global [%r18], [%rd8], 16, %r20;", "@%p1 bra L;"]);
 }
 
@@ -285,6 +285,9 @@ fn errors_name_the_place_and_what_was_wanted() {
     assert_eq!(body_error("/* no end"), "k.ptx:6:1: the comment that begins here has no end");
     assert_eq!(body_error(".pragma \"no end;"), "k.ptx:6:9: the text that begins here has no closing quote");
     assert_eq!(body_error("@%p1 {"), "k.ptx:6:6: expected an instruction after its guard, found `{`");
+    assert_eq!(body_error("add .s32 %r1, %r2, %r3;"), "k.ptx:6:6: a blank before `.s32`: write `add.s32`");
+    assert_eq!(body_error("ret;;"), "k.ptx:6:5: expected an instruction, a label or '}', found `;`");
+    assert_eq!(body_error("mov.b32 %r1, 12u;"), "k.ptx:6:14: `12u` is no number of at most 64 bits");
     assert_eq!(body_error("mövé %r1;"), "k.ptx:6:1: `m` is no instruction of PTX");
     assert_eq!(body_error("move.b32 %r1;"), "k.ptx:6:1: `move` is no instruction of PTX");
     assert_eq!(body_error("The kernel is fast;"), "k.ptx:6:1: `The` is no instruction of PTX");

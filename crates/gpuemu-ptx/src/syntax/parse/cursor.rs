@@ -107,10 +107,20 @@ impl<'a> Cursor<'a> {
                     Some(length) => self.place += length + 4,
                     None => return Err(self.error_of(2, "the comment that begins here has no end")),
                 }
+            } else if byte == b'#' && self.at_line_marker() {
+                let rest = &self.bytes[self.place..];
+                self.place += memchr::memchr(b'\n', rest).unwrap_or(rest.len());
             } else {
                 return Ok(());
             }
         }
+    }
+
+    /// Whether a line of a C preprocessor comes next, as `# 1 "k.cu"` or `#line 1`. They say nothing here.
+    fn at_line_marker(&self) -> bool {
+        let begins = self.place == 0 || self.bytes.get(self.place - 1) == Some(&b'\n');
+        let rest = self.bytes.get(self.place + 1..).unwrap_or_default().trim_ascii_start();
+        begins && (rest.starts_with(b"line ") || rest.first().is_some_and(u8::is_ascii_digit))
     }
 
     /// Takes a sign if it comes next.

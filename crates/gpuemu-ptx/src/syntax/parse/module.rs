@@ -26,9 +26,7 @@ impl<'a> Cursor<'a> {
             module.address_size = Some(self.address_size()?);
         }
         while !self.at_end()? {
-            if let Some(item) = self.item()? {
-                module.items.push(item);
-            }
+            module.items.push(self.item()?);
         }
         Ok(module)
     }
@@ -74,11 +72,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn item(&mut self) -> Parsed<'a, Option<Item<'a>>> {
+    fn item(&mut self) -> Parsed<'a, Item<'a>> {
         let start = self.place();
-        if self.take(b';')? {
-            return Ok(None);
-        }
         let Some(mut word) = self.dotted()? else { return Err(self.unexpected("a directive outside of functions")) };
         let linkage = linkage(word);
         if linkage.is_some() {
@@ -107,7 +102,7 @@ impl<'a> Cursor<'a> {
                 Some(space) => Item::Variables(self.variables(start, linkage, space)?),
             },
         };
-        Ok(Some(item))
+        Ok(item)
     }
 
     fn file(&mut self) -> Parsed<'a, File<'a>> {

@@ -96,7 +96,7 @@ fn is_exponent_start(word: &str) -> bool {
 }
 
 fn integer(word: &str) -> Option<Integer> {
-    let (digits, suffixed) = match word.strip_suffix(['U', 'u']) {
+    let (digits, suffixed) = match word.strip_suffix('U') {
         Some(digits) => (digits, true),
         None => (word, false),
     };

@@ -40,6 +40,13 @@ impl<'a> Cursor<'a> {
             let message = format!("`{shown}` is no instruction of PTX");
             return Err(SyntaxError::new(base, message));
         }
+        // ptxas takes `add .s32` as well, which no compiler writes: the opcode would be no part of the text.
+        if let Some(modifier) = self.peek_dotted()?.filter(|word| word.starts_with(char::is_alphabetic)) {
+            return Err(SyntaxError::new(
+                modifier,
+                format!("a blank before `.{modifier}`: write `{opcode}.{modifier}`"),
+            ));
+        }
         let is_call = opcode == "call" || opcode.starts_with("call.");
         let mut operands = Vec::new();
         if self.peek()? != Some(b';') {

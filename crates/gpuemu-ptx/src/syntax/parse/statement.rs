@@ -17,11 +17,6 @@ impl<'a> Cursor<'a> {
             };
             match byte {
                 b'}' => break,
-                // An empty statement says nothing: inline assembly leaves some.
-                b';' => {
-                    self.step(1);
-                    continue;
-                }
                 b'{' => {
                     self.step(1);
                     statements.push(Statement::Block(self.nested(Self::body)?));

@@ -1,0 +1,18 @@
+//! NVIDIA's tools, where they are installed: what the assembler makes of PTX, and what fits on a multiprocessor.
+//!
+//! Nothing here is needed. Without a tool, what it would measure is reported as not measured.
+
+pub mod cuobjdump;
+mod measure;
+pub mod nvdisasm;
+pub mod occupancy;
+pub(crate) mod process;
+pub mod ptxas;
+pub mod sass;
+mod search;
+mod toolchain;
+
+pub use measure::{Assembled, ToolMeasures};
+pub use process::end_all;
+pub use search::ToolSearch;
+pub use toolchain::{Tool, Toolchain};
