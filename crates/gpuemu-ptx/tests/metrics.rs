@@ -163,6 +163,33 @@ fn constants_tell_kernels_with_equal_counts_apart() {
 }
 
 #[test]
+fn bits_that_are_a_float_say_so() {
+    let constants = |body: &str| one(&format!(".entry k() {{ .reg .b32 r; {body} }}")).constants.values;
+    let shown = constants("mov.b32 r, -8388608; mov.b32 r, 1065353216; mov.b32 r, 255; add.s32 r, r, 1065353216;");
+    let expected = [
+        "add.s32 1065353216",
+        "mov.b32 -8388608 (0xFF800000, -inf as float32)",
+        "mov.b32 1065353216 (0x3F800000, 1 as float32)",
+        "mov.b32 255",
+    ];
+    assert_eq!(shown.into_keys().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn the_recorded_pairs_are_told_apart_by_their_constants() {
+    for pair in [["softmax", "softmax_zero"], ["leaky_relu", "leaky_relu_steep"]] {
+        let [right, wrong] = pair.map(|name| {
+            let path = format!("{}/tests/data/ptx/pairs/{name}.ptx", env!("CARGO_MANIFEST_DIR"));
+            let source = Source::read(path.as_ref()).unwrap();
+            metrics::measure(&source, &source.parse().unwrap()).unwrap().remove(0)
+        });
+        assert_eq!(right.instructions, wrong.instructions);
+        assert_eq!((right.registers, right.blocks, right.shared), (wrong.registers, wrong.blocks, wrong.shared));
+        assert_ne!(right.constants.fingerprint, wrong.constants.fingerprint, "{pair:?}");
+    }
+}
+
+#[test]
 fn names_of_registers_and_notations_of_numbers_are_no_constants() {
     let kernel = |register: &str, label: &str, number: &str, offset: &str| {
         let text = format!(

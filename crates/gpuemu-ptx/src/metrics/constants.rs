@@ -8,7 +8,7 @@ use gpuemu_common::artifact::Constants;
 use super::memory::mentioned;
 use super::steps;
 use crate::code::{Code, ModuleNames};
-use crate::syntax::{Address, Declaration, Float, Initialiser, Instruction, Integer, Operand, Variable};
+use crate::syntax::{Address, Declaration, Float, Initialiser, Instruction, Integer, Operand, ScalarType, Variable};
 
 /// Values of a variable that are shown.
 const SHOWN: usize = 8;
@@ -51,12 +51,26 @@ pub(super) fn fingerprint<'m, 'a>(codes: &[Code<'m, 'a>], names: &'m ModuleNames
 }
 
 /// A whole number as the instruction's type sees it, so that -1 and 0xFFFFFFFF are one constant in 32 bits.
-fn whole(instruction: &Instruction<'_>, integer: Integer) -> i64 {
-    match instruction.types().last().and_then(|scalar| scalar.bytes()) {
-        Some(4) => i64::from(integer.bits as i32),
-        Some(2) => i64::from(integer.bits as i16),
-        _ => integer.value(),
+fn whole(instruction: &Instruction<'_>, integer: Integer) -> String {
+    match instruction.types().last().map(|scalar| (scalar, scalar.bytes())) {
+        Some((ScalarType::B32 | ScalarType::F32, _)) => {
+            let bits = integer.bits as u32;
+            match as_float(bits) {
+                Some(float) => format!("{} (0x{bits:08X}, {float} as float32)", bits as i32),
+                None => (bits as i32).to_string(),
+            }
+        }
+        Some((_, Some(4))) => (integer.bits as i32).to_string(),
+        Some((_, Some(2))) => (integer.bits as i16).to_string(),
+        _ => integer.value().to_string(),
     }
+}
+
+/// What bits are as a float, where they are likely to be one: compilers write -inf as -8388608.
+fn as_float(bits: u32) -> Option<f32> {
+    let float = f32::from_bits(bits);
+    let likely = float.is_infinite() || (1e-9..1e9).contains(&float.abs());
+    likely.then_some(float)
 }
 
 fn point(float: Float) -> String {

@@ -6,6 +6,7 @@ use std::fs;
 use gpuemu_common::artifact::CompiledMetrics;
 use gpuemu_ptx::tools::cuobjdump::ResourceUsage;
 use gpuemu_ptx::tools::{ToolSearch, Toolchain};
+use gpuemu_ptx::{Source, metrics};
 
 use crate::installed::{Installed, data, words_after};
 
@@ -55,7 +56,12 @@ fn the_assembler_and_the_disassembler_agree_on_every_kernel() {
             let usage = toolchain.resource_usage(&assembled).unwrap();
             let said = &assembled.report.entries;
             assert_eq!(said.keys().collect::<Vec<_>>(), usage.keys().collect::<Vec<_>>(), "{name}");
-            assert_eq!(said.len(), words_after(&ptx, ".entry ").len(), "{name}");
+            let source = Source::new(name.as_str(), ptx.as_str());
+            let own_measures = metrics::measure(&source, &source.parse().unwrap()).unwrap();
+            assert_eq!(said.len(), own_measures.len(), "{name}");
+            for measured in own_measures {
+                assert_eq!(said[&measured.entry].shared_bytes, Some(measured.shared.bytes), "{name}");
+            }
             for (entry, metrics) in said {
                 compared(&name, metrics, &usage[entry]);
                 entries += 1;

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use gpuemu_common::config::CompileTable;
 use gpuemu_ptx::compile::CompiledSource;
 use gpuemu_ptx::tools::{ToolSearch, Toolchain};
+use gpuemu_ptx::{Source, metrics};
 use serde_json::{Value, json};
 
 use crate::installed::{Installed, as_kept, data, text, words_after};
@@ -45,6 +46,13 @@ fn pair(names: [&str; 2], table: &CompileTable, immediates: [&str; 2]) {
     assert_eq!(words_after(&first, ".entry "), [kernel]);
     assert_eq!(forms(&first), forms(&second));
     assert!(forms(&first).len() > 10, "{:#?}", forms(&first));
+    let [one, two] = [("first.ptx", &first), ("second.ptx", &second)].map(|(name, ptx)| {
+        let source = Source::new(name, ptx.as_str());
+        let mut entries = metrics::measure(&source, &source.parse().unwrap()).unwrap();
+        entries.remove(0)
+    });
+    assert_eq!(one.instructions, two.instructions);
+    assert_ne!(one.constants.fingerprint, two.constants.fingerprint);
     assert!(first.contains(immediates[0]) && !second.contains(immediates[0]), "{first}");
     assert!(second.contains(immediates[1]), "{second}");
     assert!(!first.contains(&*data().to_string_lossy()) && !first.contains("site-packages"));
