@@ -1,6 +1,6 @@
 //! Counts by cutting the text at semicolons: as plain as possible, and nothing of it shared with the parser.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a plain count finds in the body of one function.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -9,7 +9,8 @@ pub struct PlainCount {
     pub predicated: u64,
     /// Bits of registers by the type that they are declared with.
     pub registers: BTreeMap<String, u64>,
-    pub called: Vec<String>,
+    /// Every word of the body.
+    pub words: BTreeSet<String>,
 }
 
 impl PlainCount {
@@ -27,6 +28,7 @@ impl PlainCount {
     }
 
     pub fn add(&mut self, other: &PlainCount) {
+        self.words.extend(other.words.iter().cloned());
         for (form, count) in &other.forms {
             *self.forms.entry(form.clone()).or_insert(0) += count;
         }
@@ -88,6 +90,8 @@ fn matching_brace(text: &str) -> usize {
 
 fn body(text: &str) -> PlainCount {
     let mut count = PlainCount::default();
+    let words = text.split(|character: char| !character.is_alphanumeric() && character != '_' && character != '$');
+    count.words.extend(words.map(str::to_string));
     for piece in text.split(';') {
         let mut piece = piece.trim();
         loop {
@@ -114,9 +118,6 @@ fn body(text: &str) -> PlainCount {
         if opcode.starts_with('@') {
             count.predicated += 1;
             opcode = words.next().unwrap_or_default();
-        }
-        if opcode.starts_with("call") {
-            count.called.push(piece.replace('\n', " "));
         }
         *count.forms.entry(opcode.to_string()).or_insert(0) += 1;
     }
