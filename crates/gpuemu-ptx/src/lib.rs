@@ -3,6 +3,7 @@
 pub mod code;
 pub mod compile;
 pub mod flow;
+pub mod lint;
 pub mod metrics;
 pub mod source;
 pub mod special_registers;

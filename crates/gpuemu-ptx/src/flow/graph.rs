@@ -16,6 +16,7 @@ pub struct Graph {
     leaves: Vec<bool>,
     /// The block of each step.
     owners: Vec<u32>,
+    incomplete: bool,
 }
 
 /// Whether an instruction is the last of its block.
@@ -23,25 +24,58 @@ fn ends_block(base: &str) -> bool {
     matches!(base, "bra" | "brx" | "ret" | "exit" | "trap")
 }
 
+/// How many targets jumps by table may have in all. Many jumps that share a long table would have no end of them.
+const MOST_TABLE_TARGETS: usize = 4_000_000;
+
+/// Steps that end blocks, and where each may go.
+struct Jumps {
+    steps: Vec<usize>,
+    targets: Vec<Vec<usize>>,
+    incomplete: bool,
+}
+
+impl Jumps {
+    fn of(code: &Code<'_, '_>) -> Self {
+        let mut jumps = Self { steps: Vec::new(), targets: Vec::new(), incomplete: false };
+        let mut table_targets = 0;
+        for (number, step) in code.steps.iter().enumerate() {
+            let base = step.instruction.base();
+            if !ends_block(base) {
+                continue;
+            }
+            let beyond = base == "brx" && table_targets >= MOST_TABLE_TARGETS;
+            let targets = if beyond { Vec::new() } else { code.targets(number) };
+            if base == "brx" {
+                table_targets += targets.len();
+                jumps.incomplete |= beyond;
+            }
+            jumps.steps.push(number);
+            jumps.targets.push(targets);
+        }
+        jumps
+    }
+
+    /// Where a step may jump to; nothing for a step that does not end a block.
+    fn of_step(&self, step: usize) -> Option<&[usize]> {
+        let place = self.steps.binary_search(&step).ok()?;
+        self.targets.get(place).map(Vec::as_slice)
+    }
+}
+
 impl Graph {
     /// The blocks of a function.
     pub fn of(code: &Code<'_, '_>) -> Self {
         let steps = code.steps.len();
+        let jumps = Jumps::of(code);
         let mut leaders = vec![false; steps + 1];
-        if let Some(first) = leaders.first_mut() {
-            *first = true;
-        }
-        for (number, step) in code.steps.iter().enumerate() {
-            if !ends_block(step.instruction.base()) {
-                continue;
-            }
-            for leader in code.targets(number).into_iter().chain([number + 1]) {
-                if let Some(place) = leaders.get_mut(leader) {
-                    *place = true;
-                }
+        let after = jumps.steps.iter().map(|step| step + 1);
+        for leader in jumps.targets.iter().flatten().copied().chain(after).chain([0]) {
+            if let Some(place) = leaders.get_mut(leader) {
+                *place = true;
             }
         }
-        let mut graph = Self { owners: Vec::with_capacity(steps), ..Self::default() };
+        let owners = Vec::with_capacity(steps);
+        let mut graph = Self { owners, incomplete: jumps.incomplete, ..Self::default() };
         for (number, leader) in leaders.iter().take(steps).enumerate() {
             if *leader {
                 graph.starts.push(number as u32);
@@ -50,35 +84,33 @@ impl Graph {
         }
         graph.starts.push(steps as u32);
         for block in 0..graph.len() {
-            graph.connect(code, block);
+            graph.connect(code, &jumps, block);
         }
         graph.edge_starts.push(graph.edges.len() as u32);
         graph
     }
 
-    fn connect(&mut self, code: &Code<'_, '_>, block: usize) {
+    fn connect(&mut self, code: &Code<'_, '_>, jumps: &Jumps, block: usize) {
         self.edge_starts.push(self.edges.len() as u32);
-        let mut leaves = false;
         let last = self.steps(block).end.saturating_sub(1);
-        let mut follow = vec![last + 1];
-        if let Some(step) = code.steps.get(last)
-            && ends_block(step.instruction.base())
-        {
-            if step.instruction.guard.is_none() {
-                follow.clear();
-            }
-            let targets = code.targets(last);
-            // A jump to nowhere that is known, a return and a trap all leave.
-            leaves = targets.is_empty();
-            follow.extend(targets);
-        }
-        for step in follow {
+        let targets = jumps.of_step(last);
+        let guarded = code.steps.get(last).is_some_and(|step| step.instruction.guard.is_some());
+        let falls_through = targets.is_none() || guarded;
+        // A jump to nowhere that is known, a return and a trap all leave.
+        let mut leaves = targets.is_some_and(<[usize]>::is_empty);
+        let next = falls_through.then_some(last + 1);
+        for step in next.into_iter().chain(targets.into_iter().flatten().copied()) {
             match self.owners.get(step) {
                 Some(next) => self.edges.push(*next),
                 None => leaves = true,
             }
         }
         self.leaves.push(leaves);
+    }
+
+    /// Whether some jumps by table were left out, because there are too many of them.
+    pub fn is_incomplete(&self) -> bool {
+        self.incomplete
     }
 
     /// How many blocks there are.

@@ -1,12 +1,21 @@
 //! How control and values move through the code of a function.
 
+pub mod control;
+pub mod divergence;
+mod dominance;
 pub mod graph;
 pub mod loops;
+pub mod uses;
+pub mod values;
 
 use crate::code::Code;
 
+pub use control::ControlDependence;
+pub use divergence::Divergence;
 pub use graph::Graph;
 pub use loops::Loops;
+pub use uses::{Uses, Version};
+pub use values::{Value, Values};
 
 /// The shape of a function.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
