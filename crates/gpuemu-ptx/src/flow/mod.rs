@@ -26,11 +26,18 @@ pub struct FlowSummary {
     pub loops: u64,
     /// How deep loops are nested.
     pub loop_depth: u64,
+    /// Whether jumps by table were too many to be followed: the other figures are too small.
+    pub incomplete: bool,
 }
 
 /// The shape of a function.
 pub fn summary(code: &Code<'_, '_>) -> FlowSummary {
     let graph = Graph::of(code);
     let loops = Loops::of(&graph);
-    FlowSummary { blocks: graph.len() as u64, loops: loops.count, loop_depth: loops.depth }
+    FlowSummary {
+        blocks: graph.len() as u64,
+        loops: loops.count,
+        loop_depth: loops.depth,
+        incomplete: graph.is_incomplete(),
+    }
 }

@@ -71,3 +71,15 @@ fn reasons(artifact: &KernelArtifact, entry: &str, word: &str) -> Vec<String> {
         artifact.not_measured.iter().filter(|missing| missing.what.contains(word) && !others(&missing.what));
     concerned.map(|missing| missing.why.clone()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::tools::measure::FIGURES;
+
+    #[test]
+    fn reasons_are_found_by_words_that_the_tools_use() {
+        for word in ["registers", "spills", "stack", "barriers"] {
+            assert!(FIGURES.contains(word), "{word}");
+        }
+    }
+}

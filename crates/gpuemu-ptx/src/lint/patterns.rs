@@ -11,6 +11,7 @@ use super::glob;
 use super::report::{Place, Report};
 use super::rule::{FORBIDDEN_INSTRUCTION, REQUIRED_INSTRUCTION, Rule};
 use crate::code::Code;
+use crate::tools::measure::INSTRUCTIONS;
 
 /// An opcode and modifiers, such as `ld.global.cv` or, of machine code, `LDG.E.*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +76,7 @@ impl Pattern {
             forms.iter().filter(|(form, _)| self.matches(form)).map(|(_, count)| *count).sum()
         };
         if self.machine {
-            Figures::of_machine(artifact, entry, "machine instructions", |compiled| compiled.sass.as_ref().map(total))
+            Figures::of_machine(artifact, entry, INSTRUCTIONS, |compiled| compiled.sass.as_ref().map(total))
         } else {
             Figures::one(total(&entry.instructions.forms))
         }

@@ -18,35 +18,52 @@ pub use instructions::{Group, group_of};
 /// Measures every entry, in order. A function that an entry calls is part of it, once, however often it is called.
 pub fn measure(source: &Source, module: &Module<'_>) -> Result<Vec<EntryMetrics>, PtxError> {
     let names = ModuleNames::of(module);
-    let entries = module.entries().map(|entry| measure_entry(source, entry, &names));
-    entries.collect()
+    let mut measured = Vec::new();
+    let mut looked_at = 0;
+    for entry in module.entries() {
+        let codes = closure::codes(entry, &names).map_err(|error| source.error(&error))?;
+        looked_at += codes.iter().map(|code| code.steps.len() + 1).sum::<usize>();
+        if looked_at > MOST_STEPS {
+            let message = format!("its entries and what they call have more than {MOST_STEPS} instructions together");
+            return Err(source.error_at(entry.span, message));
+        }
+        measured.push(measure_entry(source, entry, &names, &codes)?);
+    }
+    Ok(measured)
 }
+
+/// Instructions of all entries together, those of functions counted for each entry that calls them. Real files have
+/// a hundred times less; a file that is made to have more would be measured for hours.
+const MOST_STEPS: usize = 50_000_000;
 
 fn measure_entry<'m, 'a>(
     source: &Source,
     entry: &'m Function<'a>,
     names: &'m ModuleNames<'m, 'a>,
+    codes: &[Code<'m, 'a>],
 ) -> Result<EntryMetrics, PtxError> {
-    let codes = closure::codes(entry, names).map_err(|error| source.error(&error))?;
     let mut metrics = EntryMetrics {
         entry: entry.name.to_string(),
         line: source.position(entry.span).line,
         block: block_size(entry),
-        registers: memory::registers(&codes),
-        shared: memory::shared(&codes, names),
-        local: memory::local(&codes),
-        module_variables: memory::module_variables(&codes, names),
-        instructions: instructions::count(&codes),
-        global_accesses: accesses::global(&codes),
-        constants: constants::fingerprint(&codes, names),
+        registers: memory::registers(codes),
+        shared: memory::shared(codes, names),
+        local: memory::local(codes),
+        module_variables: memory::module_variables(codes, names),
+        instructions: instructions::count(codes),
+        global_accesses: accesses::global(codes),
+        constants: constants::fingerprint(codes, names),
         ..EntryMetrics::default()
     };
-    (metrics.local_loads, metrics.local_stores) = accesses::local(&codes);
+    (metrics.local_loads, metrics.local_stores) = accesses::local(codes);
     metrics.calls = codes.iter().skip(1).map(|code| code.function.name.to_string()).collect();
-    metrics.calls.extend(closure::declared_only(&codes, names));
+    metrics.calls.extend(closure::declared_only(codes, names));
     metrics.calls.sort();
-    for code in &codes {
+    for code in codes {
         let flow = flow::summary(code);
+        if flow.incomplete {
+            return Err(source.error_at(code.function.span, "has too many jumps by table to be followed"));
+        }
         metrics.blocks += flow.blocks;
         metrics.loops += flow.loops;
         metrics.loop_depth = metrics.loop_depth.max(flow.loop_depth);

@@ -3,7 +3,7 @@
 //! Nothing here is needed. Without a tool, what it would measure is reported as not measured.
 
 pub mod cuobjdump;
-mod measure;
+pub(crate) mod measure;
 pub mod nvdisasm;
 pub mod occupancy;
 pub(crate) mod process;
