@@ -6,7 +6,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use gpuemu_common::Stream;
+use gpuemu_common::artifact::KernelArtifact;
+use gpuemu_common::config::ArtifactChecks;
 use gpuemu_common::rng::case_seed;
+use gpuemu_ptx::lint::lint;
 use gpuemu_ptx::{Source, metrics};
 
 fn data() -> std::path::PathBuf {
@@ -17,14 +20,26 @@ fn bytes_of(file: &str) -> Vec<u8> {
     std::fs::read(data().join(file)).unwrap()
 }
 
-/// Reads bytes as far as they go: parsed, printed, parsed again, measured.
+/// Reads bytes as far as they go: parsed, printed, parsed again, measured, checked.
 fn read(bytes: Vec<u8>) -> Result<(), String> {
     let source = Source::from_bytes("mutated.ptx", bytes).map_err(|error| error.to_string())?;
     let module = source.parse().map_err(|error| error.to_string())?;
     let printed = Source::new("printed.ptx", module.to_string());
     let again = printed.parse().unwrap_or_else(|error| panic!("what was printed cannot be read: {error}"));
     assert!(again == module, "what was printed says something else:\n{}", printed.text);
-    metrics::measure(&source, &module).map(|_| ()).map_err(|error| error.to_string())
+    let entries = metrics::measure(&source, &module).map_err(|error| error.to_string())?;
+    let artifact = KernelArtifact {
+        kernel: String::new(),
+        source: String::new(),
+        producer: String::new(),
+        target: module.architecture().to_string(),
+        ptx_version: String::new(),
+        digest: String::new(),
+        entries,
+        tools: Vec::new(),
+        not_measured: Vec::new(),
+    };
+    lint(&source, &module, &artifact, &ArtifactChecks::default(), &[]).map(|_| ()).map_err(|error| error.to_string())
 }
 
 /// What mutations put in: the signs and words of PTX, and numbers at their limits.
