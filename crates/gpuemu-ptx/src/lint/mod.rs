@@ -9,6 +9,7 @@ mod function;
 mod glob;
 mod limits;
 mod local_loops;
+pub mod page;
 mod patterns;
 pub mod project_rules;
 mod report;
