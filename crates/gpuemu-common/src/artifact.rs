@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::tool_search::ToolSearch;
+
 /// The version of the JSON that these types are written as.
 pub const ARTIFACT_VERSION: u32 = 1;
 

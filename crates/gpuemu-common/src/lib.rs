@@ -21,6 +21,7 @@ pub mod seed_text;
 pub mod storage;
 pub mod strategy;
 pub mod tensor;
+pub mod tool_search;
 
 pub use dtype::{DType, DTypeKind};
 pub use float_format::FloatFormat;

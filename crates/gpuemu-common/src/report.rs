@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::artifact::{ArtifactComparison, ArtifactStatus, KernelReport, KernelStatus};
 use crate::finding::{ElementCounts, Finding, Outcome};
 use crate::protocol::{FuzzConfig, NamedTensorData};
 use crate::{DType, number_text, seed_text};
@@ -236,6 +237,12 @@ pub struct RunReport {
     pub passed: bool,
     /// The ops.
     pub ops: Vec<OpReport>,
+    /// Ops that were left out: nothing here can run them.
+    #[serde(default)]
+    pub left_out: u64,
+    /// Compiled kernels.
+    #[serde(default)]
+    pub kernels: Vec<KernelReport>,
     /// The comparison with a baseline, if asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<ComparisonReport>,
@@ -260,14 +267,21 @@ impl RunReport {
         self.ops.iter().map(|op| op.cases).sum()
     }
 
-    /// What the run comes to: a failure weighs more than an error, and no case at all is an error.
+    /// What the run comes to: a failure weighs more than an error, and no case at all is an error unless
+    /// there are kernels only.
     pub fn conclusion(&self) -> Conclusion {
         let any = |status: OpStatus| self.ops.iter().any(|op| op.status == status);
+        let any_kernel = |status: KernelStatus| self.kernels.iter().any(|kernel| kernel.status == status);
+        let kernels_only = self.ops.is_empty() && self.left_out == 0 && !self.kernels.is_empty();
         let regressed = self.comparison.as_ref().is_some_and(|comparison| comparison.fails);
         let incomparable = self.comparison.as_ref().is_some_and(ComparisonReport::is_incomplete);
-        if any(OpStatus::Failed) || any(OpStatus::Unfinished) || regressed {
+        if any(OpStatus::Failed) || any(OpStatus::Unfinished) || any_kernel(KernelStatus::Failed) || regressed {
             Conclusion::Failed
-        } else if any(OpStatus::Error) || self.cases() == 0 || incomparable {
+        } else if any(OpStatus::Error)
+            || any_kernel(KernelStatus::Error)
+            || (self.cases() == 0 && !kernels_only)
+            || incomparable
+        {
             Conclusion::Error
         } else {
             Conclusion::Passed
@@ -352,12 +366,17 @@ pub struct ComparisonReport {
     pub fails: bool,
     /// The ops.
     pub ops: Vec<OpComparison>,
+    /// The entries of compiled kernels.
+    #[serde(default)]
+    pub artifacts: Vec<ArtifactComparison>,
 }
 
 impl ComparisonReport {
-    /// Whether some op of the baseline could not be compared.
+    /// Whether some op or kernel of the baseline could not be compared.
     pub fn is_incomplete(&self) -> bool {
+        let gone = [ArtifactStatus::NotComparable, ArtifactStatus::Missing];
         self.ops.iter().any(|op| op.status == ComparisonStatus::NotComparable)
+            || self.artifacts.iter().any(|entry| gone.contains(&entry.status))
     }
 
     /// Whether some case fails, as it may have done before.
@@ -365,8 +384,14 @@ impl ComparisonReport {
         self.ops.iter().any(|op| op.failing > 0)
     }
 
-    /// Whether some op regressed.
+    /// Whether some op or kernel regressed.
     pub fn regressed(&self) -> bool {
         self.ops.iter().any(|op| op.status == ComparisonStatus::Regressed)
+            || self.artifacts.iter().any(|entry| entry.status == ArtifactStatus::Regressed)
+    }
+
+    /// Whether constants of some kernel differ.
+    pub fn constants_differ(&self) -> bool {
+        self.artifacts.iter().any(|entry| !entry.constants.is_empty())
     }
 }

@@ -188,6 +188,88 @@ fn impossible_values_are_named() {
 }
 
 #[test]
+fn every_setting_of_a_kernel_is_read() {
+    let config = read(
+        r#"
+[project]
+name = "p"
+
+[lint]
+architectures = ["sm_80", "sm_90a"]
+rule_files = ["rules.toml"]
+allow = ["scalar-access"]
+
+[[kernels]]
+name = "softmax"
+source = "kernels/softmax.py:softmax_kernel"
+
+[kernels.compile]
+target = "sm_90"
+signature = ["*fp32", "*fp32", "i32"]
+constants = { BLOCK = 1024, FAST = true }
+num_warps = 8
+
+[kernels.artifact_checks]
+max_registers = 96
+allow = ["address-overflow"]
+
+[[kernels]]
+name = "copy"
+source = "copy.cu"
+compile = { options = ["-use_fast_math"] }
+"#,
+    )
+    .unwrap();
+    assert_eq!(config.lint.architectures, ["sm_80", "sm_90a"]);
+    assert_eq!(config.lint.rule_files[0].value, "rules.toml");
+    let [softmax, copy] = config.kernels.as_slice() else { panic!("two kernels") };
+    assert_eq!((softmax.line, softmax.compile.target.as_deref()), (11, Some("sm_90")));
+    assert_eq!(softmax.compile.signature, ["*fp32", "*fp32", "i32"]);
+    assert_eq!(softmax.compile.constants["BLOCK"], serde_json::json!(1024));
+    assert_eq!((softmax.compile.num_warps, softmax.compile.num_stages), (Some(8), None));
+    assert_eq!(softmax.artifact_checks.max_registers, Some(96));
+    assert_eq!(softmax.artifact_checks.allow, ["scalar-access", "address-overflow"]);
+    assert_eq!(copy.compile.options, ["-use_fast_math"]);
+    assert_eq!((copy.artifact_checks.max_registers, copy.artifact_checks.max_spills), (Some(128), Some(0)));
+}
+
+#[test]
+fn impossible_kernels_are_shown_where_they_stand() {
+    let kernel = |lines: &str| message(&format!("{NAMED}[[kernels]]\nname = \"k\"\n{lines}\n"));
+    for source in ["k.cubin", "k.py", "k.py:", ":f", ".py:f", "", "k"] {
+        let shown = kernel(&format!("source = \"{source}\""));
+        assert!(shown.starts_with(&format!("the source '{source}' of kernel 'k' is of no known kind")), "{shown}");
+    }
+    snapbox::assert_data_eq!(
+        kernel("source = \"k.ptx\"\ncompile = { signature = [\"*fp32\"] }"),
+        snapbox::str![[r#"
+'signature' means nothing to kernel 'k': its source is a .ptx file, which is taken as written
+ --> gpuemu.toml:6:25
+  |
+6 | compile = { signature = ["*fp32"] }
+  |                         ^^^^^^^^^
+  |
+  = hint: remove it
+"#]]
+    );
+    let cases = [
+        ("source = \"k.cu\"\ncompile = { num_warps = 4 }", "'num_warps' means nothing to kernel 'k'"),
+        ("source = \"k.py:f\"\ncompile = { options = [\"-O3\"] }", "'options' means nothing to kernel 'k'"),
+        ("source = \"k.ptx\"\ncompile = { target = \"sm_80\" }", "'target' means nothing to kernel 'k'"),
+        ("source = \"k.cu\"\ncompile = { target = \"80\" }", "'80' is not an architecture"),
+        ("source = \"k.py:f\"\ncompile = { num_warps = 3 }", "num_warps is 3, but must be 1, 2, 4, 8, 16 or 32"),
+        ("source = \"k.ptx\"\n[lint]\narchitectures = [\"sm_80\", \"sm80\"]", "'sm80' is not an architecture"),
+        ("source = \"k.ptx\"\n[lint]\narchitectures = [\"sm_8x\"]", "'sm_8x' is not an architecture"),
+        ("source = \"k.ptx\"\n[lint]\nseverity = { scalar-access = \"loud\" }", "unknown variant `loud`"),
+    ];
+    for (lines, expected) in cases {
+        let shown = kernel(lines);
+        assert!(shown.starts_with(expected), "{lines}\n{shown}");
+        assert!(shown.contains("--> gpuemu.toml:"), "{shown}");
+    }
+}
+
+#[test]
 fn both_spellings_may_stand_together_if_they_agree() {
     let config = read(&format!("{NAMED}[ci]\nparallel_jobs = 3\nparallel = 3\n")).unwrap();
     assert_eq!(config.ci.parallel, 3);

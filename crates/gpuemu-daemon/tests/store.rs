@@ -106,9 +106,11 @@ fn projects_do_not_see_each_other() {
             ArtifactRecord { project: project.clone(), kernel: kernel.clone(), time, metrics: metrics.clone() };
         store.put_artifact(&artifact).unwrap();
         let pinned = ArtifactBaselineRecord { project: project.clone(), tag: tag.clone(), kernel, time, metrics };
-        store.put_artifact_baseline(&[pinned]).unwrap();
+        store.put_baseline(&[], &[pinned]).unwrap();
         let op = op.to_string();
-        store.put_baseline(&[BaselineRecord { project, tag, op, time, run: 1, base_seed: 42, cases: vec![] }]).unwrap();
+        store
+            .put_baseline(&[BaselineRecord { project, tag, op, time, run: 1, base_seed: 42, cases: vec![] }], &[])
+            .unwrap();
     }
     for (project, op) in [("/a", "x"), ("/a/b", "y"), ("", "z")] {
         let results = store.results(project, &everything()).unwrap();
@@ -174,7 +176,7 @@ fn runs_get_numbers_of_their_own_above_all_that_are_there() {
     assert_eq!(store.next_run(), ahead + 1);
     let (project, tag, op) = ("r".to_string(), "t".to_string(), "x".to_string());
     let baseline = BaselineRecord { project, tag, op, time: 1, run: 2 * ahead, base_seed: 0, cases: vec![] };
-    store.put_baseline(&[baseline]).unwrap();
+    store.put_baseline(&[baseline], &[]).unwrap();
     let home = home.reopened();
     assert_eq!(home.store.next_run(), 2 * ahead + 1);
     assert_eq!(home.store.next_run(), 2 * ahead + 2);

@@ -2,7 +2,9 @@
 
 pub mod code;
 pub mod compile;
+pub mod diff;
 pub mod flow;
+pub mod inspect;
 pub mod lint;
 pub mod metrics;
 pub mod source;

@@ -1,36 +1,62 @@
 //! Which ops changed since a git revision: their sources, what these import, their references, their
-//! part of the configuration. Where it cannot be told, an op counts as changed.
+//! part of the configuration. Where it cannot be told, an op counts as changed. What compiled kernels are made of
+//! cannot be told from their sources: any change that could concern one concerns all.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gpuemu_client::client::unexpected;
+use gpuemu_common::artifact::KernelReport;
 use gpuemu_common::protocol::{OpSummary, ProjectOnly, Request, Response};
 
+use crate::commands::kernel_options::{ProjectLook, look_at_kernels};
 use crate::expected_error::ExpectedError;
 use crate::session::{Session, note};
 
-/// The ops to run: those asked for, and of them only those that changed since a revision, if one is given.
-/// `None` where none of them did.
-pub fn chosen(
-    session: &mut Session,
-    asked: &[String],
-    revision: Option<&String>,
-) -> Result<Option<Vec<String>>, ExpectedError> {
-    let Some(revision) = revision else { return Ok(Some(asked.to_vec())) };
-    let chosen = ops(session, revision, asked)?;
-    if chosen.is_empty() {
-        note(&format!("no op changed since {revision}"));
-        return Ok(None);
+/// What is to be run.
+pub struct Chosen {
+    /// The ops; all if there is none in the list, none at all without a list.
+    pub ops: Option<Vec<String>>,
+    /// Whether compiled kernels are looked at; nothing where that is as usual.
+    pub kernels: Option<bool>,
+}
+
+impl Chosen {
+    /// The kernels of a run without ops.
+    pub fn kernel_reports(&self, session: &mut Session) -> Result<Vec<KernelReport>, ExpectedError> {
+        match self.kernels {
+            Some(true) => Ok(look_at_kernels(session, ProjectLook::default())?.kernels),
+            _ => Ok(Vec::new()),
+        }
     }
-    Ok(Some(chosen))
+}
+
+/// The ops to run: those asked for, and of them only those that changed since a revision, if one is given.
+/// Kernels are looked at where no op is asked for and something changed that they could be made of.
+pub fn chosen(session: &mut Session, asked: &[String], revision: Option<&String>) -> Result<Chosen, ExpectedError> {
+    let Some(revision) = revision else { return Ok(Chosen { ops: Some(asked.to_vec()), kernels: None }) };
+    let root = std::fs::canonicalize(&session.config.root)?;
+    let files = changed_files(&root, revision)?;
+    let ops = ops(session, revision, asked, &root, &files)?;
+    let has_kernels = asked.is_empty() && !session.config.kernels.is_empty();
+    // Rules and configuration are TOML.
+    let is_toml = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "toml");
+    let kernels = has_kernels && files.iter().any(|file| is_source(file) || is_toml(file));
+    if ops.is_empty() {
+        note(&format!("no op changed since {revision}"));
+    }
+    Ok(Chosen { ops: (!ops.is_empty()).then_some(ops), kernels: Some(kernels) })
 }
 
 /// The ops, among those asked for if any are, that changed since a revision.
-fn ops(session: &mut Session, revision: &str, asked: &[String]) -> Result<Vec<String>, ExpectedError> {
-    let root = std::fs::canonicalize(&session.config.root)?;
-    let files = changed_files(&root, revision)?;
+fn ops(
+    session: &mut Session,
+    revision: &str,
+    asked: &[String],
+    root: &Path,
+    files: &BTreeSet<PathBuf>,
+) -> Result<Vec<String>, ExpectedError> {
     let project = session.project();
     let summaries = match session.call(&Request::ListOps(ProjectOnly { project }))? {
         Response::Ops { ops } => ops,
@@ -46,14 +72,14 @@ fn ops(session: &mut Session, revision: &str, asked: &[String]) -> Result<Vec<St
         }
     }
     let config = std::fs::canonicalize(&session.config.file)?;
-    let config_name = config.strip_prefix(&root).unwrap_or(&config).to_path_buf();
-    let before = if files.contains(&config_name) { Some(config_at(&root, revision, &config_name)) } else { None };
+    let config_name = config.strip_prefix(root).unwrap_or(&config).to_path_buf();
+    let before = if files.contains(&config_name) { Some(config_at(root, revision, &config_name)) } else { None };
     let now = std::fs::read_to_string(&config)?;
     let own: BTreeSet<PathBuf> = summaries.iter().flat_map(|op| op.files.iter().cloned()).collect();
-    let shared = files.iter().any(|file| is_source(file) && !own.contains(file) && !imported_by_one(&root, &own, file));
+    let shared = files.iter().any(|file| is_source(file) && !own.contains(file) && !imported_by_one(root, &own, file));
     let mut chosen = Vec::new();
     for op in &summaries {
-        let sources = closure(&root, &op.files);
+        let sources = closure(root, &op.files);
         let touched = op.files.is_empty() || files.iter().any(|file| sources.contains(file));
         let reconfigured = before.as_ref().is_some_and(|before| differs(before.as_deref(), &now, op));
         if (asked.is_empty() || asked.contains(&op.name)) && (touched || reconfigured || shared) {

@@ -1,7 +1,7 @@
 //! Formats in which results are printed. Standard output carries only the result.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -43,14 +43,36 @@ pub struct ReportOutput {
 impl ReportOutput {
     /// Writes a report.
     pub fn write(&self, text: &str) -> Result<(), ExpectedError> {
-        let Some(path) = &self.output else { return write_text(text) };
-        let plain = anstream::adapter::strip_str(text).to_string();
-        std::fs::write(path, plain).map_err(|error| {
-            ExpectedError::plain(format!("the report cannot be written to {}: {error}", path.display()))
-        })?;
-        note(&format!("wrote {}", path.display()));
-        Ok(())
+        write_to(self.output.as_deref(), text)
     }
+}
+
+/// Where a result goes, and in which form.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Output {
+    /// Format of the result.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write the result to this file in place of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+impl Output {
+    /// Writes a result.
+    pub fn write(&self, text: &str) -> Result<(), ExpectedError> {
+        write_to(self.output.as_deref(), text)
+    }
+}
+
+fn write_to(path: Option<&Path>, text: &str) -> Result<(), ExpectedError> {
+    let Some(path) = path else { return write_text(text) };
+    let plain = anstream::adapter::strip_str(text).to_string();
+    std::fs::write(path, plain).map_err(|error| {
+        ExpectedError::plain(format!("the report cannot be written to {}: {error}", path.display()))
+    })?;
+    note(&format!("wrote {}", path.display()));
+    Ok(())
 }
 
 /// Writes a result as one JSON document.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use gpuemu_client::client::{refused, run_job};
 use gpuemu_client::start::{self, StartError};
 use gpuemu_client::{Client, ClientError};
+use gpuemu_common::artifact::ToolSearch;
 use gpuemu_common::config::{self, Config, ConfigError, Environment};
 use gpuemu_common::protocol::{JobStatus, ProjectReference, Request, Response};
 use gpuemu_daemon::home::HomeError;
@@ -68,6 +69,11 @@ impl Session {
         self.reference.clone()
     }
 
+    /// Where NVIDIA's tools are looked for. The daemon may have been started with another environment.
+    pub fn tools(&self) -> ToolSearch {
+        ToolSearch::of_process(self.reference.python.clone())
+    }
+
     /// Reads the configuration again.
     pub fn reload(&mut self) -> Result<(), ExpectedError> {
         let environment = Environment::of_process();
@@ -95,6 +101,7 @@ impl Session {
         let _ = ctrlc::set_handler(|| {
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
                 gpuemu_daemon::executor::end_all();
+                gpuemu_ptx::tools::end_all();
                 std::process::exit(130);
             }
         });
@@ -154,7 +161,7 @@ fn reference_to(config: &Config) -> Result<ProjectReference, ExpectedError> {
 
 /// The Python of a project: the one that is named, that of an active or local virtual environment, or
 /// the first `python3` of the search path. The daemon may have been started with another search path.
-fn python_of(root: &Path) -> PathBuf {
+pub fn python_of(root: &Path) -> PathBuf {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(named) = variable("GPUEMU_PYTHON") {
         return named;

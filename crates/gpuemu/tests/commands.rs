@@ -355,7 +355,7 @@ fn reports_are_made_of_stored_results() {
     let report = project.json(&["report", "--format", "json", "--since_hours", "1", "--include_lint"], 1);
     assert_eq!(report["mode"], "stored");
     assert_eq!(report["ops"][0]["cases"], 20);
-    assert!(report["warnings"][0].as_str().unwrap().contains("no lint results"), "{report}");
+    assert!(report["warnings"][0].as_str().unwrap().contains("no compiled kernels"), "{report}");
     project.gpuemu(&["report", "--format", "junit", "--output", "r.xml"]).assert().code(1);
     assert!(project.read("r.xml").contains("<failure"));
     project.gpuemu(&["report", "--since-hours", "0"]).assert().code(2);

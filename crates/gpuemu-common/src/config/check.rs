@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::check_kernels::{check_kernel, check_lint};
 use super::error::{ConfigError, Source};
 use super::located::Located;
 use super::tables::*;
@@ -21,6 +22,12 @@ pub(super) fn check(file: &ConfigFile, source: &Source) -> Result<(), ConfigErro
     unique(source, "kernel", file.kernels.iter().flatten().map(|kernel| &kernel.name))?;
     for op in file.ops.iter().flatten() {
         check_op(op, source)?;
+    }
+    for kernel in file.kernels.iter().flatten() {
+        check_kernel(kernel, source)?;
+    }
+    if let Some(lint) = &file.lint {
+        check_lint(lint, source)?;
     }
     if let Some(policies) = &file.policies {
         if let Some(share) = &policies.warn_threshold {

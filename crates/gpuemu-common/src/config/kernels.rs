@@ -22,29 +22,120 @@ pub struct KernelTable {
     /// Reference script for the kernel's op.
     pub reference: Option<String>,
     /// How the source is compiled.
-    pub compile: Option<CompileTable>,
+    pub compile: Option<CompileTableFile>,
     /// Checks of the compiled artifact.
     pub artifact_checks: Option<ArtifactChecksTable>,
 }
 
 /// `[kernels.compile]`: how PTX comes of a `.cu` file or a Triton kernel.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CompileTableFile {
+    /// The architecture that code is made for. Default "sm_80".
+    pub target: Option<Located<String>>,
+    /// More options for nvcc or NVRTC, as in `["-use_fast_math"]`.
+    pub options: Option<Located<Vec<String>>>,
+    /// Types of a Triton kernel's arguments that are not constants, as in `["*fp32", "*fp32", "i32"]`, in order.
+    pub signature: Option<Located<Vec<String>>>,
+    /// Values of a Triton kernel's `tl.constexpr` arguments, by name.
+    pub constants: Option<Located<BTreeMap<String, serde_json::Value>>>,
+    /// Arguments of a Triton kernel, by name, that Triton may assume to be divisible by 16. Default: all pointers.
+    pub divisible_by_16: Option<Located<Vec<String>>>,
+    /// Warps of a block of a Triton kernel. Default 4.
+    pub num_warps: Option<Located<u32>>,
+    /// Stages of a Triton kernel's loops. Default 3.
+    pub num_stages: Option<Located<u32>>,
+}
+
+impl CompileTableFile {
+    /// The keys that are there, with their places.
+    pub(super) fn keys(&self) -> Vec<(&'static str, Range<usize>)> {
+        fn place<T>(value: &Option<Located<T>>) -> Option<Range<usize>> {
+            value.as_ref().map(|located| located.span.clone())
+        }
+        let keys = [
+            ("target", place(&self.target)),
+            ("options", place(&self.options)),
+            ("signature", place(&self.signature)),
+            ("constants", place(&self.constants)),
+            ("divisible_by_16", place(&self.divisible_by_16)),
+            ("num_warps", place(&self.num_warps)),
+            ("num_stages", place(&self.num_stages)),
+        ];
+        keys.into_iter().filter_map(|(name, span)| Some((name, span?))).collect()
+    }
+}
+
+/// How PTX comes of a `.cu` file or a Triton kernel, as the compilers see it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CompileTable {
-    /// The architecture that code is made for. Default "sm_80".
+    /// The architecture that code is made for.
     pub target: Option<String>,
-    /// More options for nvcc or NVRTC, as in `["-use_fast_math"]`.
+    /// More options for nvcc or NVRTC.
     pub options: Vec<String>,
-    /// Types of a Triton kernel's arguments that are not constants, as in `["*fp32", "*fp32", "i32"]`, in order.
+    /// Types of a Triton kernel's arguments that are not constants, in order.
     pub signature: Vec<String>,
     /// Values of a Triton kernel's `tl.constexpr` arguments, by name.
     pub constants: BTreeMap<String, serde_json::Value>,
-    /// Arguments of a Triton kernel, by name, that Triton may assume to be divisible by 16. Default: all pointers.
+    /// Arguments of a Triton kernel, by name, that Triton may assume to be divisible by 16.
     pub divisible_by_16: Option<Vec<String>>,
-    /// Warps of a block of a Triton kernel. Default 4.
+    /// Warps of a block of a Triton kernel.
     pub num_warps: Option<u32>,
-    /// Stages of a Triton kernel's loops. Default 3.
+    /// Stages of a Triton kernel's loops.
     pub num_stages: Option<u32>,
+}
+
+/// What a kernel is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceKind {
+    /// A `.ptx` file, taken as written.
+    Ptx,
+    /// A `.cu` file.
+    Cuda,
+    /// A Triton kernel, `file.py:kernel`.
+    Triton,
+}
+
+impl SourceKind {
+    /// The kind of a source, as written.
+    pub fn of(source: &str) -> Option<Self> {
+        let has_name = |name: &str| !name.is_empty() && !name.contains(['/', ':']);
+        match source.rsplit_once(".py:") {
+            Some((file, kernel)) => (!file.is_empty() && has_name(kernel)).then_some(SourceKind::Triton),
+            None if source.ends_with(".ptx") => Some(SourceKind::Ptx),
+            None if source.ends_with(".cu") => Some(SourceKind::Cuda),
+            None => None,
+        }
+    }
+
+    /// In words.
+    pub(super) fn describe(self) -> &'static str {
+        match self {
+            SourceKind::Ptx => "a .ptx file, which is taken as written",
+            SourceKind::Cuda => "a .cu file",
+            SourceKind::Triton => "a Triton kernel",
+        }
+    }
+
+    /// The keys of `[kernels.compile]` that mean something for it.
+    pub(super) fn compile_keys(self) -> &'static [&'static str] {
+        match self {
+            SourceKind::Ptx => &[],
+            SourceKind::Cuda => &["target", "options"],
+            SourceKind::Triton => &["target", "signature", "constants", "divisible_by_16", "num_warps", "num_stages"],
+        }
+    }
+}
+
+/// Whether a text names an architecture of NVIDIA's, such as `sm_80` or `sm_90a`; what to write if not.
+pub fn check_architecture(text: &str) -> Result<(), String> {
+    let number = text.strip_prefix("sm_").map(|rest| rest.strip_suffix(['a', 'f']).unwrap_or(rest));
+    let digits = |number: &str| (2..=3).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
+    if number.is_some_and(|number| digits(number) && !number.starts_with('0')) {
+        return Ok(());
+    }
+    Err(format!("'{text}' is not an architecture; write it as in sm_80 or sm_90a"))
 }
 
 /// `[lint]`: checks of all compiled kernels.
@@ -141,7 +232,7 @@ pub(super) fn resolve_kernel(table: KernelTable, lint: &LintTable, source: &Sour
         name: table.name.value,
         source: table.source.value,
         reference: table.reference.filter(|reference| !reference.is_empty()),
-        compile: table.compile.unwrap_or_default(),
+        compile: resolve_compile(table.compile.unwrap_or_default()),
         artifact_checks: ArtifactChecks {
             max_registers: Some(checks.max_registers.unwrap_or(128)),
             max_spills: Some(checks.max_spills.unwrap_or(0)),
@@ -151,6 +242,18 @@ pub(super) fn resolve_kernel(table: KernelTable, lint: &LintTable, source: &Sour
             allow,
             severity,
         },
+    }
+}
+
+fn resolve_compile(table: CompileTableFile) -> CompileTable {
+    CompileTable {
+        target: table.target.map(|located| located.value),
+        options: table.options.map(|located| located.value).unwrap_or_default(),
+        signature: table.signature.map(|located| located.value).unwrap_or_default(),
+        constants: table.constants.map(|located| located.value).unwrap_or_default(),
+        divisible_by_16: table.divisible_by_16.map(|located| located.value),
+        num_warps: table.num_warps.map(|located| located.value),
+        num_stages: table.num_stages.map(|located| located.value),
     }
 }
 

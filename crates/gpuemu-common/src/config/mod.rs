@@ -4,6 +4,7 @@
 //! `daemon.toml`. Lists such as `[[ops]]` are taken whole from the first file that has them.
 
 mod check;
+mod check_kernels;
 mod error;
 mod kernels;
 mod load;
@@ -13,7 +14,7 @@ mod resolve;
 mod tables;
 
 pub use error::{ConfigError, InvalidFile};
-pub use kernels::{ArtifactChecks, CompileTable, Kernel, Lint};
+pub use kernels::{ArtifactChecks, CompileTable, Kernel, Lint, SourceKind, check_architecture};
 pub use load::{Environment, find_project_file, load, load_daemon, load_file};
 pub use located::Located;
 pub use resolve::{

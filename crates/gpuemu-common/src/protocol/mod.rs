@@ -3,12 +3,14 @@
 
 mod error_code;
 mod frame;
+mod inspect_kernels;
 mod request;
 mod response;
 mod tensor_data;
 
 pub use error_code::ErrorCode;
 pub use frame::{Frame, FrameError, MAGIC};
+pub use inspect_kernels::{InspectKernels, LaunchOptions, LintOptions};
 pub use request::{
     BaselineReference, CompareBaseline, Encoding, FuzzConfig, FuzzOp, GetResult, GetTestBatch, GetTestCase,
     JobReference, ListResults, Minimize, Mode, ProjectOnly, ProjectReference, RecordResults, ReplayCase,

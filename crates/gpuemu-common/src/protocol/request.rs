@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::inspect_kernels::InspectKernels;
 use super::tensor_data::{NamedTensorData, TensorData};
+use crate::artifact::ToolSearch;
 use crate::report::{RunReport, ValidationResult};
 use crate::{DType, Layout, Strategy, seed_text};
 
@@ -31,6 +33,8 @@ pub enum Request {
     FuzzOp(FuzzOp),
     /// Try cases of many ops.
     RunCi(RunCi),
+    /// Measure and check the compiled kernels of a project.
+    InspectKernels(InspectKernels),
     /// Run one case again.
     Reproduce(ReplayCase),
     /// Run one case again and return all of its tensors.
@@ -45,7 +49,7 @@ pub enum Request {
     ListResults(ListResults),
     /// Stored failures, newest first.
     ListFailures(ListResults),
-    /// Keep the last run of each op under a tag.
+    /// Keep the last run of each op, and what is measured of each kernel, under a tag.
     StoreBaseline(StoreBaseline),
     /// The tags there are.
     ListBaselines(ProjectOnly),
@@ -231,6 +235,12 @@ pub struct RunCi {
     /// Whether an error that grew past the threshold fails the run.
     #[serde(default)]
     pub fail_on_regression: bool,
+    /// Whether compiled kernels are looked at; left out, they are where all ops are tested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<bool>,
+    /// Where tools are looked for; left out, in the daemon's own environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolSearch>,
 }
 
 /// One case: by its seed, or by its whole description.
@@ -329,6 +339,9 @@ pub struct StoreBaseline {
     pub project: ProjectReference,
     /// The tag.
     pub tag: String,
+    /// Where tools are looked for; left out, in the daemon's own environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolSearch>,
 }
 
 /// A baseline: stored under a tag, or the report of an earlier run.
@@ -354,9 +367,12 @@ pub struct CompareBaseline {
     pub project: ProjectReference,
     /// The baseline.
     pub baseline: BaselineReference,
-    /// Only this op.
+    /// Only this op, and no kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub op_name: Option<String>,
+    /// Where tools are looked for; left out, in the daemon's own environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolSearch>,
 }
 
 /// How tensors of an answer travel.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::error_code::ErrorCode;
 use super::tensor_data::NamedTensorData;
+use crate::artifact::ArtifactReport;
 use crate::report::{ComparisonReport, RunReport, ValidationResult};
 use crate::{DType, seed_text};
 
@@ -59,6 +60,11 @@ pub enum Response {
     Report {
         /// The report.
         report: Box<RunReport>,
+    },
+    /// What was measured and found in compiled kernels.
+    Artifacts {
+        /// The report.
+        report: Box<ArtifactReport>,
     },
     /// The smallest failing case.
     Minimized {
@@ -257,6 +263,12 @@ pub struct BaselineSummary {
     /// Of them failing, said when it is stored.
     #[serde(default)]
     pub failing: usize,
+    /// Its compiled kernels.
+    #[serde(default)]
+    pub kernels: usize,
+    /// What speaks against it as a good state, and what could not be kept, said when it is stored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A generated case.

@@ -1,5 +1,6 @@
-//! Baselines: errors of a good state, and how today's compare over the same cases.
+//! Baselines: errors and compiled kernels of a good state, and how today's compare.
 
+use gpuemu_common::artifact::KernelReport;
 use gpuemu_common::config::{self, OpSource};
 use gpuemu_common::finding::Outcome;
 use gpuemu_common::protocol::{
@@ -11,6 +12,7 @@ use gpuemu_engine::case::materialise;
 use gpuemu_engine::{CaseDescriptor, judge};
 
 use super::Service;
+use super::artifacts::{Kept, Look, compare_kernels, reported_kernels};
 use super::result::{Context, now, outcome_of, result_of};
 use crate::configured_op::{ConfiguredOp, StartedOp};
 use crate::failure::Failure;
@@ -35,8 +37,8 @@ struct BeforeCase {
 }
 
 impl Service {
-    /// Keeps the last run of every op under a tag.
-    pub(super) fn store_baseline(&self, request: &StoreBaseline) -> Result<Response, Failure> {
+    /// Keeps the last run of every op, and what is measured of every kernel, under a tag.
+    pub(super) fn store_baseline(&self, request: &StoreBaseline, job: &Job) -> Result<Response, Failure> {
         if request.tag.trim().is_empty() {
             return Err(Failure::invalid("the tag of a baseline is empty"));
         }
@@ -63,18 +65,25 @@ impl Service {
                 cases: cases.collect(),
             });
         }
-        if records.is_empty() {
-            let failure =
-                Failure::new(ErrorCode::NotFound, "no result of this project is stored: there is nothing to keep");
-            return Err(failure.hint("run `gpuemu test` first"));
+        let look = Look { tools: request.tools.as_ref(), ..Look::default() };
+        let reports = self.look_at_kernels(&project, &look, job)?;
+        if job.is_cancelled() {
+            return Err(Failure::new(ErrorCode::NotFound, "cancelled: nothing is kept"));
         }
-        self.store.put_baseline(&records)?;
+        let (kernels, warnings) = self.kernels_for_baseline(&project, &request.tag, time, &reports)?;
+        if records.is_empty() && kernels.is_empty() {
+            let what = if warnings.is_empty() { String::new() } else { format!(" ({})", warnings.join("; ")) };
+            let message = format!("no result of this project is stored{what}: there is nothing to keep");
+            return Err(Failure::new(ErrorCode::NotFound, message).hint("run `gpuemu test` first"));
+        }
+        self.store.put_baseline(&records, &kernels)?;
         let cases = records.iter().map(|record| record.cases.len()).sum();
         let failing = |record: &BaselineRecord| {
             record.cases.iter().filter(|case| outcome_of(case.outcome) == Outcome::Failed).count()
         };
         let failing = records.iter().map(failing).sum();
-        let summary = BaselineSummary { tag: request.tag.clone(), time, ops: records.len(), cases, failing };
+        let (tag, ops, kernels) = (request.tag.clone(), records.len(), kernels.len());
+        let summary = BaselineSummary { tag, time, ops, cases, failing, kernels, warnings };
         Ok(Response::Baselines { baselines: vec![summary] })
     }
 
@@ -87,6 +96,8 @@ impl Service {
             ops: tag.ops,
             cases: tag.cases,
             failing: 0,
+            kernels: tag.kernels,
+            warnings: Vec::new(),
         };
         Ok(Response::Baselines { baselines: tags.into_iter().map(summary).collect() })
     }
@@ -102,44 +113,68 @@ impl Service {
     /// Runs the cases of a baseline again.
     pub(super) fn compare_baseline(&self, request: &CompareBaseline, job: &Job) -> Result<Response, Failure> {
         let project = self.project(&request.project)?;
+        self.refuse_unknown(&project, &request.baseline)?;
         let only = request.op_name.clone().map(|name| vec![name]);
-        let comparison = self.compare(&project, &request.baseline, only.as_deref(), true, job)?;
+        let look = Look { tools: request.tools.as_ref(), ..Look::default() };
+        let kernels = match only {
+            None => Some(self.look_at_kernels(&project, &look, job)?),
+            Some(_) => None,
+        };
+        let comparison = self.compare(&project, &request.baseline, only.as_deref(), kernels.as_deref(), job)?;
+        let comparison = ComparisonReport { fails: comparison.regressed(), ..comparison };
         Ok(Response::Comparison { comparison: Box::new(comparison) })
     }
 
-    /// Compares with a baseline, over its cases. `fails` says whether a regression fails a run.
+    /// A tag that there is not is refused before anything is compiled or run.
+    pub(super) fn refuse_unknown(&self, project: &Project, baseline: &BaselineReference) -> Result<(), Failure> {
+        let BaselineReference::Tag(tag) = baseline else { return Ok(()) };
+        match self.store.baseline_tags(&project.key)?.iter().any(|known| known.tag == *tag) {
+            true => Ok(()),
+            false => Err(self.no_baseline(project, tag)?),
+        }
+    }
+
+    /// Compares with a baseline: ops over its cases, all of them or only some; kernels where they were looked at.
     pub(super) fn compare(
         &self,
         project: &Project,
         baseline: &BaselineReference,
         only: Option<&[String]>,
-        fails: bool,
+        kernels: Option<&[KernelReport]>,
         job: &Job,
     ) -> Result<ComparisonReport, Failure> {
-        let (name, mut before) = match baseline {
-            BaselineReference::Tag(tag) => (tag.clone(), self.stored(project, tag)?),
-            BaselineReference::Report { name, report } => (name.clone(), reported(report)),
+        let (name, mut before, kept) = match baseline {
+            BaselineReference::Tag(tag) => {
+                let (ops, kept) = self.stored(project, tag)?;
+                (tag.clone(), ops, kept)
+            }
+            BaselineReference::Report { name, report } => {
+                (name.clone(), reported(report), reported_kernels(&report.kernels))
+            }
         };
         before.retain(|one| only.is_none_or(|only| only.contains(&one.op)));
-        if before.iter().all(|one| one.cases.is_empty()) {
-            let message = format!("the baseline '{name}' has no case to compare");
+        let threshold = project.config.policies.regression_threshold;
+        let artifacts = kernels.map(|now| compare_kernels(&kept, now, threshold)).unwrap_or_default();
+        // Kernels that only the project has are no comparison.
+        let no_kernel = kernels.is_none() || kept.is_empty();
+        if before.iter().all(|one| one.cases.is_empty()) && no_kernel {
+            let what = if kernels.is_some() { "case or kernel" } else { "case" };
+            let message = format!("the baseline '{name}' has no {what} to compare");
             return Err(Failure::new(ErrorCode::BaselineNotFound, message));
         }
-        let threshold = project.config.policies.regression_threshold;
         job.plan(before.iter().map(|one| one.cases.len() as u64).sum());
         let mut ops = Vec::new();
         for one in &before {
             job.say(&one.op);
             ops.push(self.compare_op(project, one, threshold, job));
         }
-        let mut comparison = ComparisonReport { baseline: name, threshold, fails, ops };
-        comparison.fails = fails && comparison.regressed();
-        Ok(comparison)
+        Ok(ComparisonReport { baseline: name, threshold, fails: false, ops, artifacts })
     }
 
-    fn stored(&self, project: &Project, tag: &str) -> Result<Vec<Before>, Failure> {
+    fn stored(&self, project: &Project, tag: &str) -> Result<(Vec<Before>, Vec<Kept>), Failure> {
         let records = self.store.baseline(&project.key, tag)?;
-        if records.is_empty() {
+        let kept = self.stored_kernels(project, tag)?;
+        if records.is_empty() && kept.is_empty() {
             return Err(self.no_baseline(project, tag)?);
         }
         let case = |case: BaselineCase| BeforeCase {
@@ -150,7 +185,7 @@ impl Service {
         };
         let before =
             |record: BaselineRecord| Before { op: record.op, cases: record.cases.into_iter().map(case).collect() };
-        Ok(records.into_iter().map(before).collect())
+        Ok((records.into_iter().map(before).collect(), kept))
     }
 
     fn no_baseline(&self, project: &Project, tag: &str) -> Result<Failure, Failure> {

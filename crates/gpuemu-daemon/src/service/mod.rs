@@ -1,5 +1,6 @@
 //! What requests do. The daemon answers them over its socket, the command line in its own process.
 
+mod artifacts;
 mod baselines;
 mod campaign;
 mod cases;
@@ -136,6 +137,7 @@ impl Service {
             Request::ValidateOp(request) => self.validate(&request, payload)?,
             Request::FuzzOp(request) => self.fuzz(request, job)?,
             Request::RunCi(request) => self.run(&request, job)?,
+            Request::InspectKernels(request) => self.inspect_kernels(&request, job)?,
             Request::Reproduce(request) => self.reproduce(&request)?,
             Request::Inspect(request) => self.inspect(&request)?,
             Request::Minimize(request) => self.minimize(&request, job)?,
@@ -143,7 +145,7 @@ impl Service {
             Request::GetResult(request) => self.get_result(&request)?,
             Request::ListResults(request) => self.list_results(&request)?,
             Request::ListFailures(request) => self.list_failures(&request)?,
-            Request::StoreBaseline(request) => self.store_baseline(&request)?,
+            Request::StoreBaseline(request) => self.store_baseline(&request, job)?,
             Request::ListBaselines(ProjectOnly { project }) => self.list_baselines(&project)?,
             Request::DeleteBaseline(request) => self.delete_baseline(&request)?,
             Request::CompareBaseline(request) => self.compare_baseline(&request, job)?,
@@ -233,8 +235,11 @@ impl Service {
             Request::CompareBaseline(_) => "CompareBaseline",
             Request::Reproduce(_) => "Reproduce",
             Request::Inspect(_) => "Inspect",
+            Request::InspectKernels(_) => "InspectKernels",
+            Request::StoreBaseline(_) => "StoreBaseline",
             _ => {
-                let known = "FuzzOp, RunCi, Minimize, ReplayFailures, CompareBaseline, Reproduce and Inspect";
+                let known = "FuzzOp, RunCi, Minimize, ReplayFailures, StoreBaseline, CompareBaseline, Reproduce, \
+                             Inspect and InspectKernels";
                 return Err(Failure::invalid(format!("only {known} can be jobs")));
             }
         };

@@ -12,6 +12,7 @@ use gpuemu_common::report::{
     ComparisonReport, Conclusion, OpComparison, OpReport, OpStatus, REPORT_VERSION, RunReport,
 };
 
+use super::artifacts::Look;
 use super::campaign::{Plan, broken, not_run, run_op};
 use super::result::now;
 use super::{Service, VERSION, expected};
@@ -41,6 +42,8 @@ impl Service {
             fail_fast: request.fail_fast,
             baseline: None,
             fail_on_regression: false,
+            kernels: Some(false),
+            tools: None,
         };
         self.run(&run, job)
     }
@@ -49,14 +52,12 @@ impl Service {
     pub(super) fn run(&self, request: &RunCi, job: &Job) -> Result<Response, Failure> {
         let (time, started) = (now(), Instant::now());
         let project = self.project(&request.project)?;
-        let plan = self.plan(&project, request)?;
+        let mut plan = self.plan(&project, request)?;
         let mut warnings = Vec::new();
-        let chosen = choose(&project, request)?;
-        if !project.config.kernels.is_empty() {
-            let message =
-                "the [[kernels]] of this project are not checked: this version does not look into compiled kernels";
-            warnings.push(message.to_string());
-        }
+        let with_kernels = request.kernels.unwrap_or(request.ops.is_empty() && request.mode != Mode::Fuzz);
+        let chosen = choose(&project, request, with_kernels)?;
+        request.baseline.iter().try_for_each(|baseline| self.refuse_unknown(&project, baseline))?;
+        let mut left_out = 0;
         // Wrong names and settings are found before the first op is run.
         let mut ready = VecDeque::new();
         let mut reports: Vec<(usize, OpReport)> = Vec::new();
@@ -65,6 +66,7 @@ impl Service {
                 Ok(op) if op.is_runnable() => ready.push_back((place, op)),
                 Ok(op) if request.ops.is_empty() => {
                     let why = if op.source.starts_with("kernel ") { "runs in the PTX machine" } else { "is submitted" };
+                    left_out += 1;
                     warnings.push(format!("op '{name}' is left out: it {why}, no module or script runs it"));
                 }
                 Ok(op) => {
@@ -75,6 +77,12 @@ impl Service {
                 Err(failure) => return Err(failure),
             }
         }
+        // Kernels come first: wrong names of rules are found before the first op is run, too.
+        let look = Look { tools: request.tools.as_ref(), ..Look::default() };
+        let looking = Instant::now();
+        let kernels = if with_kernels { self.look_at_kernels(&project, &look, job)? } else { Vec::new() };
+        // What compilers take is not taken from the ops.
+        plan.deadline = plan.deadline.and_then(|deadline| deadline.checked_add(looking.elapsed()));
         job.plan(if plan.until_deadline { 0 } else { plan.iterations.saturating_mul(ready.len() as u64) });
         reports.extend(self.run_all(&project, ready, &plan, request, job));
         reports.sort_by_key(|(place, _)| *place);
@@ -85,9 +93,11 @@ impl Service {
         warnings.extend(expected::apply(&project.config, &mut ops));
         let comparison = match &request.baseline {
             Some(baseline) if !job.is_cancelled() => {
-                let fails = request.fail_on_regression;
                 let only = (!request.ops.is_empty()).then_some(request.ops.as_slice());
-                Some(self.compare(&project, baseline, only, fails, job)?)
+                let kernels = with_kernels.then_some(kernels.as_slice());
+                let comparison = self.compare(&project, baseline, only, kernels, job)?;
+                let fails = request.fail_on_regression && comparison.regressed();
+                Some(ComparisonReport { fails, ..comparison })
             }
             Some(baseline) => Some(cancelled(baseline)),
             None => None,
@@ -105,6 +115,8 @@ impl Service {
             settings: plan.settings.clone(),
             passed: false,
             ops,
+            left_out,
+            kernels,
             comparison,
             warnings,
         };
@@ -210,7 +222,7 @@ fn cancelled(baseline: &BaselineReference) -> ComparisonReport {
     };
     let mut missing = OpComparison::not_compared("all ops");
     missing.message = Some("cancelled before it was compared".to_string());
-    ComparisonReport { baseline: name.clone(), threshold: 0.0, fails: false, ops: vec![missing] }
+    ComparisonReport { baseline: name.clone(), threshold: 0.0, fails: false, ops: vec![missing], artifacts: Vec::new() }
 }
 
 fn mode_name(mode: Mode) -> &'static str {
@@ -226,8 +238,8 @@ fn drawn_from(config: &FuzzConfig) -> FuzzConfig {
     FuzzConfig { iterations: None, seconds: None, seed: None, ..config.clone() }
 }
 
-/// The names of the ops that a run is about.
-fn choose(project: &Project, request: &RunCi) -> Result<Vec<String>, Failure> {
+/// The names of the ops that a run is about; there may be none where there are kernels.
+fn choose(project: &Project, request: &RunCi, with_kernels: bool) -> Result<Vec<String>, Failure> {
     if !request.ops.is_empty() {
         let mut names: Vec<String> = Vec::new();
         for name in &request.ops {
@@ -238,7 +250,8 @@ fn choose(project: &Project, request: &RunCi) -> Result<Vec<String>, Failure> {
         return Ok(names);
     }
     let names: Vec<String> = project.config.ops.iter().map(|op| op.name.clone()).collect();
-    if names.is_empty() {
+    let kernels = with_kernels && !project.config.kernels.is_empty();
+    if names.is_empty() && !kernels {
         let message = format!("{} defines no op", project.config.file.display());
         let hint = "add an [[ops]] entry, or run `gpuemu init --with-examples` in an empty folder to see one";
         return Err(Failure::new(ErrorCode::ConfigError, message).hint(hint));

@@ -1,4 +1,10 @@
 //! Baselines: what a tag stood for when it was stored last. Older storings stay.
+//!
+//! A tag has ops, compiled kernels, or both: they are stored together, and only those of one moment count.
+
+use std::collections::BTreeSet;
+
+use redb::ReadTransaction;
 
 use super::error::Problem;
 use super::key::{KeyRange, key_name, key_number, name_prefix, project_prefix, tagged_key, with_number};
@@ -6,6 +12,9 @@ use super::record::{ArtifactBaselineRecord, BaselineRecord, Decodable, decode, v
 use super::run_clock::RunClock;
 use super::tree::{ReadTree, Tree, entries, first_key, last_key};
 use super::{Store, StoreError, entry};
+
+/// The trees that a tag is stored in.
+const TREES: [Tree; 2] = [Tree::Baselines, Tree::ArtifactBaselines];
 
 /// A tag, as it was stored last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,44 +27,57 @@ pub struct BaselineTag {
     pub ops: usize,
     /// Cases of all of them.
     pub cases: usize,
+    /// Kernels it has.
+    pub kernels: usize,
 }
 
 impl Store {
-    /// Keeps baselines: together or not at all. Of one tag, those with the greatest time count.
-    pub fn put_baseline(&self, records: &[BaselineRecord]) -> Result<(), StoreError> {
+    /// Keeps baselines of ops and of kernels: together or not at all. Of one tag, those with the greatest time count.
+    pub fn put_baseline(&self, ops: &[BaselineRecord], kernels: &[ArtifactBaselineRecord]) -> Result<(), StoreError> {
         let mut clock = RunClock::default();
-        records.iter().for_each(|record| clock.include_run(record.run));
-        let entries = records.iter().map(|record| {
+        ops.iter().for_each(|record| clock.include_run(record.run));
+        let ops = ops.iter().map(|record| {
             entry(Tree::Baselines, tagged_key(&record.project, &record.tag, record.time, &record.op), record)
         });
-        self.write(entries.collect::<Result<_, _>>()?, clock)
+        let kernels = kernels.iter().map(|record| {
+            let key = tagged_key(&record.project, &record.tag, record.time, &record.kernel);
+            entry(Tree::ArtifactBaselines, key, record)
+        });
+        self.write(ops.chain(kernels).collect::<Result<_, _>>()?, clock)
     }
 
-    /// What a tag stood for when it was stored last, by op; nothing if it never was.
+    /// The ops of a tag when it was stored last; none if it never was, or had none.
     pub fn baseline(&self, project: &str, tag: &str) -> Result<Vec<BaselineRecord>, StoreError> {
         self.newest_of_tag(Tree::Baselines, project, tag)
+    }
+
+    /// The kernels of a tag when it was stored last; none if it never was, or had none.
+    pub fn artifact_baseline(&self, project: &str, tag: &str) -> Result<Vec<ArtifactBaselineRecord>, StoreError> {
+        self.newest_of_tag(Tree::ArtifactBaselines, project, tag)
     }
 
     /// A project's tags, the newest first.
     pub fn baseline_tags(&self, project: &str) -> Result<Vec<BaselineTag>, StoreError> {
         let project = project_prefix(project);
         let mut tags = self.file.read(|transaction| {
-            let table = Tree::Baselines.read(transaction)?;
+            let mut names = BTreeSet::new();
+            for tree in TREES {
+                names.extend(tag_names(&tree.read(transaction)?, &project)?);
+            }
             let mut tags = Vec::new();
-            let mut rest = KeyRange::of_prefix(&project);
-            while let Some(key) = first_key(&table, &rest)? {
-                let tag = key_name(&key)?;
-                let all = KeyRange::of_prefix(&name_prefix(&project, &tag));
-                if let Some((time, newest)) = newest_storing(&table, &all)? {
-                    let mut found = BaselineTag { tag, time, ops: 0, cases: 0 };
-                    for entry in entries(&table, &newest)? {
-                        found.ops += 1;
-                        found.cases += view::<BaselineRecord>(entry?.1.value())?.cases.len();
-                    }
-                    tags.push(found);
+            for tag in names {
+                let all = name_prefix(&project, &tag);
+                let Some((time, newest)) = newest_storing(transaction, &all)? else { continue };
+                let mut found = BaselineTag { tag, time, ops: 0, cases: 0, kernels: 0 };
+                for entry in entries(&Tree::Baselines.read(transaction)?, &newest)? {
+                    found.ops += 1;
+                    found.cases += view::<BaselineRecord>(entry?.1.value())?.cases.len();
                 }
-                let Some(end) = all.end else { break };
-                rest.start = end;
+                for entry in entries(&Tree::ArtifactBaselines.read(transaction)?, &newest)? {
+                    entry?;
+                    found.kernels += 1;
+                }
+                tags.push(found);
             }
             Ok(tags)
         })?;
@@ -68,42 +90,47 @@ impl Store {
         let range = KeyRange::of_prefix(&name_prefix(&project_prefix(project), tag));
         self.file.write(|transaction| {
             let mut removed = 0;
-            for entry in Tree::Baselines.write(transaction)?.extract_from_if::<&[u8], _>(range.bounds(), |_, _| true)? {
-                entry?;
-                removed += 1;
+            for tree in TREES {
+                for entry in tree.write(transaction)?.extract_from_if::<&[u8], _>(range.bounds(), |_, _| true)? {
+                    entry?;
+                    removed += 1;
+                }
             }
             Ok(removed)
         })
     }
 
-    /// Keeps baselines of artifacts: together or not at all. Of one tag, those with the greatest time count.
-    pub fn put_artifact_baseline(&self, records: &[ArtifactBaselineRecord]) -> Result<(), StoreError> {
-        let entries = records.iter().map(|record| {
-            let key = tagged_key(&record.project, &record.tag, record.time, &record.kernel);
-            entry(Tree::ArtifactBaselines, key, record)
-        });
-        self.write(entries.collect::<Result<_, _>>()?, RunClock::default())
-    }
-
-    /// What a tag stood for when it was stored last, by kernel; nothing if it never was.
-    pub fn artifact_baseline(&self, project: &str, tag: &str) -> Result<Vec<ArtifactBaselineRecord>, StoreError> {
-        self.newest_of_tag(Tree::ArtifactBaselines, project, tag)
-    }
-
     fn newest_of_tag<T: Decodable>(&self, tree: Tree, project: &str, tag: &str) -> Result<Vec<T>, StoreError> {
-        let all = KeyRange::of_prefix(&name_prefix(&project_prefix(project), tag));
+        let all = name_prefix(&project_prefix(project), tag);
         self.file.read(|transaction| {
-            let table = tree.read(transaction)?;
-            let Some((_, newest)) = newest_storing(&table, &all)? else { return Ok(Vec::new()) };
-            let range = entries(&table, &newest)?;
+            let Some((_, newest)) = newest_storing(transaction, &all)? else { return Ok(Vec::new()) };
+            let range = entries(&tree.read(transaction)?, &newest)?;
             range.map(|entry| Ok(decode::<T>(entry?.1.value())?)).collect()
         })
     }
 }
 
-/// The time and the keys of a tag's last storing.
-fn newest_storing(table: &ReadTree, tag: &KeyRange) -> Result<Option<(u64, KeyRange)>, Problem> {
-    let Some(last) = last_key(table, tag)? else { return Ok(None) };
-    let time = key_number(&last, tag.start.len())?;
-    Ok(Some((time, KeyRange::of_prefix(&with_number(&tag.start, time)))))
+/// The tags that a tree has of a project.
+fn tag_names(table: &ReadTree, project: &[u8]) -> Result<Vec<String>, Problem> {
+    let mut names = Vec::new();
+    let mut rest = KeyRange::of_prefix(project);
+    while let Some(key) = first_key(table, &rest)? {
+        let tag = key_name(&key)?;
+        let end = KeyRange::of_prefix(&name_prefix(project, &tag)).end;
+        names.push(tag);
+        let Some(end) = end else { break };
+        rest.start = end;
+    }
+    Ok(names)
+}
+
+/// The time and the keys of a tag's last storing, in whichever tree it is.
+fn newest_storing(transaction: &ReadTransaction, tag: &[u8]) -> Result<Option<(u64, KeyRange)>, Problem> {
+    let mut newest = None;
+    for tree in TREES {
+        if let Some(last) = last_key(&tree.read(transaction)?, &KeyRange::of_prefix(tag))? {
+            newest = newest.max(Some(key_number(&last, tag.len())?));
+        }
+    }
+    Ok(newest.map(|time| (time, KeyRange::of_prefix(&with_number(tag, time)))))
 }

@@ -30,21 +30,21 @@ fn the_last_storing_of_a_tag_counts_and_older_ones_stay() {
     let home = Home::new();
     let store = &home.store;
     assert!(store.baseline("p", "main").unwrap().is_empty());
-    store.put_baseline(&[baseline("main", "softmax", 10, 3), baseline("main", "matmul", 10, 2)]).unwrap();
-    store.put_baseline(&[baseline("other", "softmax", 11, 1)]).unwrap();
+    store.put_baseline(&[baseline("main", "softmax", 10, 3), baseline("main", "matmul", 10, 2)], &[]).unwrap();
+    store.put_baseline(&[baseline("other", "softmax", 11, 1)], &[]).unwrap();
     assert_eq!(
         store.baseline("p", "main").unwrap(),
         [baseline("main", "matmul", 10, 2), baseline("main", "softmax", 10, 3)]
     );
-    store.put_baseline(&[baseline("main", "softmax", 256, 4)]).unwrap();
+    store.put_baseline(&[baseline("main", "softmax", 256, 4)], &[]).unwrap();
     assert_eq!(store.baseline("p", "main").unwrap(), [baseline("main", "softmax", 256, 4)]);
     // Stored late, but from an earlier moment: it does not count.
-    store.put_baseline(&[baseline("main", "relu", 12, 9)]).unwrap();
+    store.put_baseline(&[baseline("main", "relu", 12, 9)], &[]).unwrap();
     let home = home.reopened();
     let store = &home.store;
     assert_eq!(store.baseline("p", "main").unwrap(), [baseline("main", "softmax", 256, 4)]);
     assert_eq!(store.counts().unwrap().baselines, 5);
-    let tag = |tag: &str, time, ops, cases| BaselineTag { tag: tag.to_string(), time, ops, cases };
+    let tag = |tag: &str, time, ops, cases| BaselineTag { tag: tag.to_string(), time, ops, cases, kernels: 0 };
     assert_eq!(store.baseline_tags("p").unwrap(), [tag("main", 256, 1, 4), tag("other", 11, 1, 1)]);
     assert_eq!(store.delete_baseline("p", "main").unwrap(), 4);
     assert_eq!(store.delete_baseline("p", "main").unwrap(), 0);
@@ -67,9 +67,8 @@ fn no_tag_or_kernel_is_taken_for_another() {
             metrics: format!("{number}"),
         };
         let ops: Vec<BaselineRecord> = ODD_NAMES.iter().map(|op| baseline(name, op, time, number)).collect();
-        store.put_baseline(&ops).unwrap();
+        store.put_baseline(&ops, &ODD_NAMES.map(pinned)).unwrap();
         store.put_artifact(&artifact(name, time, "{}")).unwrap();
-        store.put_artifact_baseline(&ODD_NAMES.map(pinned)).unwrap();
     }
     for (number, name) in ODD_NAMES.iter().enumerate() {
         let found = store.baseline("p", name).unwrap();
@@ -82,8 +81,36 @@ fn no_tag_or_kernel_is_taken_for_another() {
     }
     let tags: Vec<String> = store.baseline_tags("p").unwrap().into_iter().map(|found| found.tag).collect();
     assert!(tags.iter().eq(ODD_NAMES.iter().rev()), "{tags:?}");
-    assert_eq!(store.delete_baseline("p", "a").unwrap(), ODD_NAMES.len());
+    assert_eq!(store.delete_baseline("p", "a").unwrap(), 2 * ODD_NAMES.len());
     assert_eq!(store.baseline_tags("p").unwrap().len(), ODD_NAMES.len() - 1);
+}
+
+#[test]
+fn ops_and_kernels_of_one_tag_count_together() {
+    let home = Home::new();
+    let store = &home.store;
+    let pinned = |time: u64| ArtifactBaselineRecord {
+        project: "p".to_string(),
+        tag: "main".to_string(),
+        kernel: "softmax_kernel".to_string(),
+        time,
+        metrics: "{}".to_string(),
+    };
+    let tag = |time, ops, cases, kernels| BaselineTag { tag: "main".to_string(), time, ops, cases, kernels };
+    // Kernels alone are a baseline.
+    store.put_baseline(&[], &[pinned(5)]).unwrap();
+    assert_eq!(store.baseline_tags("p").unwrap(), [tag(5, 0, 0, 1)]);
+    store.put_baseline(&[baseline("main", "softmax", 10, 3)], &[pinned(10)]).unwrap();
+    assert_eq!(store.baseline_tags("p").unwrap(), [tag(10, 1, 3, 1)]);
+    // What the last storing does not have is no longer part of the tag.
+    store.put_baseline(&[baseline("main", "softmax", 20, 2)], &[]).unwrap();
+    assert_eq!(store.artifact_baseline("p", "main").unwrap(), []);
+    assert_eq!(store.baseline_tags("p").unwrap(), [tag(20, 1, 2, 0)]);
+    store.put_baseline(&[], &[pinned(30)]).unwrap();
+    assert_eq!(store.baseline("p", "main").unwrap(), []);
+    assert_eq!(store.artifact_baseline("p", "main").unwrap(), [pinned(30)]);
+    assert_eq!(store.delete_baseline("p", "main").unwrap(), 5);
+    assert_eq!(store.counts().unwrap().artifact_baselines, 0);
 }
 
 #[test]

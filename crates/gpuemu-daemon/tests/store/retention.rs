@@ -25,7 +25,9 @@ fn only_old_results_that_passed_are_removed() {
     let kept = failure(results[0].clone());
     store.append(&results, std::slice::from_ref(&kept)).unwrap();
     let (project, tag, op) = ("p".to_string(), "main".to_string(), "x".to_string());
-    store.put_baseline(&[BaselineRecord { project, tag, op, time: 1, run: 1, base_seed: 0, cases: vec![] }]).unwrap();
+    store
+        .put_baseline(&[BaselineRecord { project, tag, op, time: 1, run: 1, base_seed: 0, cases: vec![] }], &[])
+        .unwrap();
 
     let oldest = 1_800_000_000_020;
     let stays = |record: &&ResultRecord| record.outcome != StoredOutcome::Passed || record.time >= oldest;

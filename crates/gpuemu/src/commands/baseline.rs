@@ -9,6 +9,7 @@ use gpuemu_common::protocol::{BaselineSummary, ProjectOnly, Request, Response, S
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
+use crate::report::kernels::counted;
 use crate::session::{GlobalOptions, Session, note};
 
 /// Arguments of `gpuemu baseline`.
@@ -17,7 +18,7 @@ use crate::session::{GlobalOptions, Session, note};
 pub struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
-    /// Keep the last run of every op under this tag.
+    /// Keep the last run of every op and the measures of every kernel under this tag.
     tag: Option<String>,
     /// Format of the result.
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -27,7 +28,7 @@ pub struct Arguments {
 /// What is done with baselines.
 #[derive(Debug, Clone, Subcommand)]
 enum Action {
-    /// Keep the last run of every op under a tag.
+    /// Keep the last run of every op and the measures of every kernel under a tag.
     Store {
         /// The tag.
         tag: String,
@@ -53,21 +54,35 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
     let mut session = Session::open(options)?;
     let project = session.project();
     let (request, format) = match (&arguments.action, &arguments.tag) {
-        (Some(Action::Store { tag, format }), _) => {
-            (Request::StoreBaseline(StoreBaseline { project, tag: tag.clone() }), *format)
-        }
+        (Some(Action::Store { tag, format }), _) => return store(&mut session, tag, *format),
         (Some(Action::List { format }), _) => (Request::ListBaselines(ProjectOnly { project }), *format),
         (Some(Action::Delete { tag }), _) => {
-            session.call(&Request::DeleteBaseline(StoreBaseline { project, tag: tag.clone() }))?;
+            session.call(&Request::DeleteBaseline(StoreBaseline { project, tag: tag.clone(), tools: None }))?;
             return Ok(exit_code::PASSED);
         }
-        (None, Some(tag)) => (Request::StoreBaseline(StoreBaseline { project, tag: tag.clone() }), arguments.format),
+        (None, Some(tag)) => return store(&mut session, tag, arguments.format),
         (None, None) => return Err(ExpectedError::new("no tag is given", "gpuemu baseline TAG")),
     };
-    let baselines = match session.call(&request)? {
+    write(session.call(&request)?, format)
+}
+
+/// Kernels are compiled for it, which takes a while.
+fn store(session: &mut Session, tag: &str, format: Format) -> Result<u8, ExpectedError> {
+    let request = StoreBaseline { project: session.project(), tag: tag.to_string(), tools: Some(session.tools()) };
+    write(session.run(Request::StoreBaseline(request))?, format)
+}
+
+fn write(response: Response, format: Format) -> Result<u8, ExpectedError> {
+    let baselines = match response {
         Response::Baselines { baselines } => baselines,
         other => return Err(unexpected(&other).into()),
     };
+    for baseline in &baselines {
+        if baseline.failing > 0 {
+            note(&format!("warning: {} of these cases fail: this is not a good state", baseline.failing));
+        }
+        baseline.warnings.iter().for_each(|warning| note(&format!("warning: {warning}")));
+    }
     match format {
         Format::Json => write_json(&baselines)?,
         Format::Text => write_text(&describe(&baselines))?,
@@ -81,11 +96,15 @@ fn describe(baselines: &[BaselineSummary]) -> String {
     }
     let mut text = String::new();
     for baseline in baselines {
-        // Writing to a string cannot fail.
-        let _ = writeln!(text, "{}  {} ops, {} cases", baseline.tag, baseline.ops, baseline.cases);
-        if baseline.failing > 0 {
-            note(&format!("warning: {} of these cases fail: this is not a good state", baseline.failing));
+        let mut parts = Vec::new();
+        if baseline.ops > 0 || baseline.kernels == 0 {
+            parts.push(format!("{} ops, {} cases", baseline.ops, baseline.cases));
         }
+        if baseline.kernels > 0 {
+            parts.push(counted(baseline.kernels as u64, "kernel", "kernels"));
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{}  {}", baseline.tag, parts.join(", "));
     }
     text
 }

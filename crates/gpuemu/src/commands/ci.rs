@@ -48,8 +48,10 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let baseline = arguments.baseline.as_deref().map(baseline).transpose()?;
     let mut session = Session::open(options)?;
-    let Some(ops) = changed::chosen(&mut session, &arguments.op, arguments.changed.as_ref())? else {
-        return report::write_nothing(&session, &arguments.output);
+    let chosen = changed::chosen(&mut session, &arguments.op, arguments.changed.as_ref())?;
+    let Some(ops) = chosen.ops else {
+        let kernels = chosen.kernel_reports(&mut session)?;
+        return report::write_without_ops(&session, kernels, &arguments.output);
     };
     let request = RunCi {
         project: session.project(),
@@ -60,6 +62,8 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         fail_fast: false,
         baseline,
         fail_on_regression: arguments.fail_on_regression,
+        kernels: chosen.kernels,
+        tools: Some(session.tools()),
     };
     let report = run_ops(&mut session, Request::RunCi(request))?;
     report::write(&report, &arguments.output)

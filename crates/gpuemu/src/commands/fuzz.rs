@@ -57,6 +57,8 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         fail_fast: arguments.fail_fast,
         baseline: None,
         fail_on_regression: false,
+        kernels: Some(false),
+        tools: Some(session.tools()),
     };
     let report = run_ops(&mut session, Request::RunCi(request))?;
     report::write(&report, &arguments.output)

@@ -1,5 +1,6 @@
 //! One file per subcommand.
 
+pub mod artifacts;
 pub mod baseline;
 pub mod ci;
 pub mod completions;
@@ -10,6 +11,8 @@ pub mod diff;
 pub mod failures;
 pub mod fuzz;
 pub mod init;
+pub mod kernel_options;
+pub mod lint;
 pub mod minimize;
 pub mod ops;
 pub mod report;
@@ -44,13 +47,17 @@ pub enum Command {
     Debug(debug::Arguments),
     /// Keep a good state under a tag.
     Baseline(baseline::Arguments),
-    /// Run the cases of a baseline again and compare errors.
+    /// Compare with a baseline: errors over the same cases, and compiled kernels.
     Diff(diff::Arguments),
-    /// The gate of a pull request: run all ops, write a report, say pass or fail.
+    /// Check compiled kernels against rules.
+    Lint(lint::Arguments),
+    /// Show what compiled kernels are made of: registers, memory, instructions, occupancy.
+    Artifacts(artifacts::Arguments),
+    /// The gate of a pull request: run all ops, check all kernels, write a report, say pass or fail.
     Ci(ci::Arguments),
     /// Show stored results as a report.
     Report(report::Arguments),
-    /// The project, its ops and the daemon at a glance.
+    /// The project, its ops and kernels, and the daemon at a glance.
     Status(status::Arguments),
     /// Start, stop and look at the daemon.
     Daemon(daemon::Arguments),
@@ -77,6 +84,8 @@ impl Command {
             Command::Debug(arguments) => debug::run(&arguments, options),
             Command::Baseline(arguments) => baseline::run(&arguments, options),
             Command::Diff(arguments) => diff::run(&arguments, options),
+            Command::Lint(arguments) => lint::run(&arguments, options),
+            Command::Artifacts(arguments) => artifacts::run(&arguments, options),
             Command::Ci(arguments) => ci::run(&arguments, options),
             Command::Report(arguments) => report::run(&arguments, options),
             Command::Status(arguments) => status::run(&arguments, options),

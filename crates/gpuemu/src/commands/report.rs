@@ -7,8 +7,9 @@ use gpuemu_common::report::{
     CaseSummary, Conclusion, DtypeCounts, OpReport, OpStatus, REPORT_VERSION, RunReport, ValidationResult,
 };
 
+use super::kernel_options::{ProjectLook, look_at_kernels};
 use crate::expected_error::ExpectedError;
-use crate::format::ReportOutput;
+use crate::format::{ReportFormat, ReportOutput};
 use crate::report;
 use crate::session::{GlobalOptions, Session};
 
@@ -27,10 +28,10 @@ pub struct Arguments {
     /// Only this op.
     #[arg(long, value_name = "NAME")]
     op: Option<String>,
-    /// Say what lint found in compiled kernels.
+    /// Look at the compiled kernels too, and say what the linter finds.
     #[arg(long, alias = "include_lint")]
     include_lint: bool,
-    /// Say what was measured of compiled kernels.
+    /// Look at the compiled kernels too, and say what is measured of them.
     #[arg(long, alias = "include_artifacts")]
     include_artifacts: bool,
     #[command(flatten)]
@@ -48,7 +49,13 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
     };
     let results = list(&mut session, &Request::ListResults(request.clone()))?;
     let failures = list(&mut session, &Request::ListFailures(request))?;
-    if results.is_empty() {
+    let with_kernels = arguments.include_lint || arguments.include_artifacts;
+    let has_kernels = !session.config.kernels.is_empty();
+    let kernels = match with_kernels && has_kernels {
+        true => look_at_kernels(&mut session, ProjectLook::default())?.kernels,
+        false => Vec::new(),
+    };
+    if results.is_empty() && kernels.is_empty() {
         let hint = "run `gpuemu test` first, or ask for a longer time";
         return Err(ExpectedError::new("no result of this project is stored for that time", hint));
     }
@@ -65,18 +72,23 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         settings: Default::default(),
         passed: false,
         ops: group(&session, &results, &failures),
+        left_out: 0,
+        kernels,
         comparison: None,
         warnings: Vec::new(),
     };
     if results.len() as u64 >= MOST_RESULTS {
         report.warnings.push(format!("only the newest {MOST_RESULTS} results are shown: ask for a shorter time"));
     }
-    for (asked, what) in [(arguments.include_lint, "lint results"), (arguments.include_artifacts, "artifacts")] {
-        if asked {
-            report.warnings.push(format!("no {what} are stored for this project"));
-        }
+    if with_kernels && !has_kernels {
+        report.warnings.push("this project has no compiled kernels".to_string());
     }
     report.passed = report.conclusion() == Conclusion::Passed;
+    if arguments.include_artifacts && arguments.output.format == ReportFormat::Text {
+        let text = format!("{}\n{}", report::artifacts::text(&report.kernels), report::text::run(&report));
+        arguments.output.write(&text)?;
+        return Ok(report::exit_code_of(&report));
+    }
     report::write(&report, &arguments.output)
 }
 

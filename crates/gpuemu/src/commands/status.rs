@@ -1,11 +1,12 @@
-//! `gpuemu status`: the project, its ops and the daemon at a glance.
+//! `gpuemu status`: the project, its ops and kernels, and the daemon at a glance.
 
 use std::fmt::Write;
 
 use gpuemu_client::client::unexpected;
+use gpuemu_common::config::Config;
 use gpuemu_common::protocol::{OpSummary, ProjectOnly, Request, Response};
 use gpuemu_common::report::ValidationResult;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::failures;
 use crate::exit_code;
@@ -39,12 +40,13 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         Format::Json => write_json(&json!({
             "project": { "name": config.project.name, "version": config.project.version, "config": config.file },
             "ops": ops,
+            "kernels": kernels(config),
             "daemon": status,
             "newest_failures": failures,
         }))?,
         Format::Text => {
             let mut text = format!("{} {} ({})\n", config.project.name, config.project.version, config.file.display());
-            describe(&mut text, &ops, &failures);
+            describe(&mut text, config, &ops, &failures);
             // Writing to a string cannot fail.
             let _ = writeln!(
                 text,
@@ -61,11 +63,20 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
     Ok(exit_code::PASSED)
 }
 
-fn describe(text: &mut String, ops: &[OpSummary], failures: &[ValidationResult]) {
-    let width = ops.iter().map(|op| op.name.len()).max().unwrap_or(0);
+fn kernels(config: &Config) -> Vec<Value> {
+    let kernels = config.kernels.iter();
+    kernels.map(|kernel| json!({ "name": kernel.name, "line": kernel.line, "source": kernel.source })).collect()
+}
+
+fn describe(text: &mut String, config: &Config, ops: &[OpSummary], failures: &[ValidationResult]) {
+    let names = ops.iter().map(|op| &op.name).chain(config.kernels.iter().map(|kernel| &kernel.name));
+    let width = names.map(String::len).max().unwrap_or(0);
     for op in ops {
         let dtypes: Vec<String> = op.dtypes.iter().map(ToString::to_string).collect();
         let _ = writeln!(text, "  {:width$}  {}, {}, judged by {}", op.name, op.source, dtypes.join(" "), op.reference);
+    }
+    for kernel in &config.kernels {
+        let _ = writeln!(text, "  {:width$}  kernel {}", kernel.name, kernel.source);
     }
     if !failures.is_empty() {
         text.push_str("newest failures:\n");

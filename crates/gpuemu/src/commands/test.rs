@@ -84,8 +84,10 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
 }
 
 fn once(session: &mut Session, arguments: &Arguments) -> Result<u8, ExpectedError> {
-    let Some(ops) = changed::chosen(session, &arguments.op, arguments.changed.as_ref())? else {
-        return report::write_nothing(session, &arguments.output);
+    let chosen = changed::chosen(session, &arguments.op, arguments.changed.as_ref())?;
+    let Some(ops) = chosen.ops else {
+        let kernels = chosen.kernel_reports(session)?;
+        return report::write_without_ops(session, kernels, &arguments.output);
     };
     let request = RunCi {
         project: session.project(),
@@ -96,6 +98,8 @@ fn once(session: &mut Session, arguments: &Arguments) -> Result<u8, ExpectedErro
         fail_fast: arguments.fail_fast,
         baseline: None,
         fail_on_regression: false,
+        kernels: chosen.kernels,
+        tools: Some(session.tools()),
     };
     let report = run_ops(session, Request::RunCi(request))?;
     report::write(&report, &arguments.output)

@@ -1,11 +1,13 @@
-//! Reports for CI systems: a suite for each op, a test case for each dtype.
+//! Reports for CI systems: a suite for each op, a test case for each dtype; a suite for each compiled kernel, a test
+//! case for each of its entries.
 
 use std::time::Duration;
 
+use gpuemu_common::artifact::{ArtifactStatus, KernelReport, KernelStatus, LintFinding, Severity};
 use gpuemu_common::report::{ComparisonReport, ComparisonStatus, OpReport, OpStatus, RunReport};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::text;
+use super::{kernel_comparison, kernels, text};
 use crate::expected_error::ExpectedError;
 
 /// The report on a run as JUnit XML.
@@ -14,6 +16,9 @@ pub fn run(report: &RunReport) -> Result<String, ExpectedError> {
     document.set_time(Duration::from_secs_f64(report.seconds.max(0.0)));
     for op in &report.ops {
         document.add_test_suite(suite(op, report));
+    }
+    for kernel in &report.kernels {
+        document.add_test_suite(kernel_suite(kernel));
     }
     if let Some(comparison) = &report.comparison {
         document.add_test_suite(compared(comparison));
@@ -66,6 +71,40 @@ fn suite(op: &OpReport, report: &RunReport) -> TestSuite {
     suite
 }
 
+fn kernel_suite(kernel: &KernelReport) -> TestSuite {
+    let mut suite = TestSuite::new(format!("kernel {}", kernel.kernel));
+    let described = plain(&kernels::text(std::slice::from_ref(kernel), Severity::Note));
+    let entries = kernel.artifact.iter().flat_map(|artifact| &artifact.entries);
+    for entry in entries {
+        let found = kernel.lint.findings.iter().filter(|finding| finding.entry == entry.entry);
+        let mut errors = found.filter(|finding| finding.severity == Severity::Error);
+        let status = match errors.next() {
+            Some(first) => non_success(NonSuccessKind::Failure, &first.rule, &first.message, &described),
+            None => TestCaseStatus::success(),
+        };
+        let mut case = TestCase::new(&entry.entry, status);
+        case.set_classname(&kernel.kernel);
+        suite.add_test_case(case);
+    }
+    let known =
+        |entry: &str| kernel.artifact.iter().any(|artifact| artifact.entries.iter().any(|one| one.entry == entry));
+    let elsewhere = |finding: &&LintFinding| finding.severity == Severity::Error && !known(&finding.entry);
+    if let Some(first) = kernel.lint.findings.iter().find(elsewhere) {
+        let status = non_success(NonSuccessKind::Failure, &first.rule, &first.message, &described);
+        let mut case = TestCase::new("lint", status);
+        case.set_classname(&kernel.kernel);
+        suite.add_test_case(case);
+    }
+    if kernel.status == KernelStatus::Error {
+        let message = kernel.message.clone().unwrap_or_default();
+        let first = message.lines().next().unwrap_or_default().to_string();
+        let mut case = TestCase::new("setup", non_success(NonSuccessKind::Error, "setup", &first, &message));
+        case.set_classname(&kernel.kernel);
+        suite.add_test_case(case);
+    }
+    suite
+}
+
 fn compared(comparison: &ComparisonReport) -> TestSuite {
     let mut suite = TestSuite::new(format!("baseline {}", comparison.baseline));
     for op in &comparison.ops {
@@ -87,6 +126,29 @@ fn compared(comparison: &ComparisonReport) -> TestSuite {
             }
         };
         let mut case = TestCase::new(&op.op, status);
+        case.set_classname("baseline");
+        suite.add_test_case(case);
+    }
+    for entry in &comparison.artifacts {
+        let detail = plain(&kernel_comparison::text(std::slice::from_ref(entry)));
+        let message = entry.message.clone().unwrap_or_else(|| "the compiled kernel is worse".to_string());
+        let status = match entry.status {
+            ArtifactStatus::Regressed if comparison.fails => {
+                non_success(NonSuccessKind::Failure, "regression", &message, &detail)
+            }
+            ArtifactStatus::Regressed => {
+                let mut skipped = TestCaseStatus::skipped();
+                skipped.set_message(message);
+                skipped
+            }
+            ArtifactStatus::Missing | ArtifactStatus::NotComparable => {
+                non_success(NonSuccessKind::Error, "baseline", &message, &detail)
+            }
+            ArtifactStatus::Same | ArtifactStatus::Changed | ArtifactStatus::Improved | ArtifactStatus::New => {
+                TestCaseStatus::success()
+            }
+        };
+        let mut case = TestCase::new(kernel_comparison::name(entry), status);
         case.set_classname("baseline");
         suite.add_test_case(case);
     }

@@ -1,9 +1,13 @@
 //! The report on a run, written for people, programs and CI systems.
 
+pub mod artifacts;
 pub mod junit;
+pub mod kernel_comparison;
+pub mod kernels;
 pub mod style;
 pub mod text;
 
+use gpuemu_common::artifact::KernelReport;
 use gpuemu_common::protocol::FuzzConfig;
 use gpuemu_common::report::{Conclusion, REPORT_VERSION, RunReport};
 
@@ -28,8 +32,13 @@ pub fn write(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedEr
 }
 
 /// Writes a report without an op, where none had to be run: whoever waits for the file gets one.
-pub fn write_nothing(session: &Session, output: &ReportOutput) -> Result<u8, ExpectedError> {
-    let report = RunReport {
+pub fn write_without_ops(
+    session: &Session,
+    kernels: Vec<KernelReport>,
+    output: &ReportOutput,
+) -> Result<u8, ExpectedError> {
+    let nothing = kernels.is_empty();
+    let mut report = RunReport {
         version: REPORT_VERSION,
         gpuemu: env!("CARGO_PKG_VERSION").to_string(),
         project: session.config.project.name.clone(),
@@ -42,11 +51,14 @@ pub fn write_nothing(session: &Session, output: &ReportOutput) -> Result<u8, Exp
         settings: FuzzConfig::default(),
         passed: true,
         ops: Vec::new(),
+        left_out: 0,
+        kernels,
         comparison: None,
         warnings: Vec::new(),
     };
-    write(&report, output)?;
-    Ok(exit_code::PASSED)
+    report.passed = nothing || report.conclusion() == Conclusion::Passed;
+    let code = write(&report, output)?;
+    Ok(if nothing { exit_code::PASSED } else { code })
 }
 
 /// What a run makes of the exit status.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use gpuemu_common::artifact::Severity;
 use gpuemu_common::finding::Outcome;
 use gpuemu_common::report::{ComparisonReport, ComparisonStatus, OpReport, OpStatus, RunReport, ValidationResult};
 
@@ -23,6 +24,7 @@ fn write_run(text: &mut String, report: &RunReport) -> std::fmt::Result {
     for op in &report.ops {
         write_op(text, op, width)?;
     }
+    text.push_str(&super::kernels::text(&report.kernels, Severity::Warning));
     if let Some(comparison) = &report.comparison {
         text.push_str(&self::comparison(comparison));
     }
@@ -39,7 +41,10 @@ fn write_run(text: &mut String, report: &RunReport) -> std::fmt::Result {
         writeln!(text, "not checked, because of how the ops run: {}", missing.join(", "))?;
     }
     let count = |status: OpStatus| report.ops.iter().filter(|op| op.status == status).count();
-    let mut parts = vec![format!("{} of {} ops passed", count(OpStatus::Passed), report.ops.len())];
+    let mut parts = Vec::new();
+    if !report.ops.is_empty() || report.kernels.is_empty() {
+        parts.push(format!("{} of {} ops passed", count(OpStatus::Passed), report.ops.len()));
+    }
     for (status, word) in [
         (OpStatus::Failed, "failed"),
         (OpStatus::ExpectedFailure, "failed as expected"),
@@ -49,6 +54,9 @@ fn write_run(text: &mut String, report: &RunReport) -> std::fmt::Result {
         if count(status) > 0 {
             parts.push(format!("{} {word}", count(status)));
         }
+    }
+    if !report.kernels.is_empty() {
+        parts.push(super::kernels::summary(&report.kernels));
     }
     let seed = if report.mode == "stored" { String::new() } else { format!(", base seed {}", report.seed) };
     writeln!(text, "\n{}; {} cases, {}{seed}, {:.1} s", parts.join(", "), report.cases(), report.mode, report.seconds)
@@ -205,6 +213,7 @@ pub fn comparison(comparison: &ComparisonReport) -> String {
             let _ = writeln!(text, "    {}", paint(COMMAND, &worst.replay));
         }
     }
+    text.push_str(&super::kernel_comparison::text(&comparison.artifacts));
     text
 }
 

@@ -1,0 +1,61 @@
+//! What clients ask for about compiled kernels.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::request::ProjectReference;
+use crate::artifact::ToolSearch;
+
+/// Measure and check the compiled kernels of a project.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectKernels {
+    /// The project.
+    pub project: ProjectReference,
+    /// The kernels; all if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<Vec<String>>,
+    /// Architectures to measure for, in place of those of the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub architectures: Option<Vec<String>>,
+    /// Where tools are looked for; left out, in the daemon's own environment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolSearch>,
+    /// What kernels are held to beyond their configuration.
+    #[serde(default)]
+    pub lint: LintOptions,
+    /// The launch that occupancy is estimated for, where the code does not say.
+    #[serde(default)]
+    pub launch: LaunchOptions,
+}
+
+/// What kernels are held to beyond their configuration. A limit given here goes before a configured one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LintOptions {
+    /// Rules that are silenced.
+    pub allow: Vec<String>,
+    /// More files with rules, with their whole paths.
+    pub rule_files: Vec<PathBuf>,
+    /// Most registers of a thread.
+    pub max_registers: Option<u64>,
+    /// Most spilled registers.
+    pub max_spills: Option<u64>,
+    /// Most bytes of local memory.
+    pub max_local_memory_bytes: Option<u64>,
+    /// More instructions that must not appear.
+    pub forbidden_instructions: Vec<String>,
+    /// More instructions that must appear.
+    pub required_instructions: Vec<String>,
+}
+
+/// The launch that occupancy is estimated for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LaunchOptions {
+    /// Threads of a block.
+    pub block_threads: Option<u64>,
+    /// Bytes of shared memory that the launch adds.
+    pub dynamic_shared_bytes: Option<u64>,
+}
