@@ -32,6 +32,10 @@ impl Step {
 /// The script that writes and checks the shared test vectors.
 pub const VECTORS_SCRIPT: &str = "python/tests/write_vectors.py";
 
+/// The Rust tests that need NVIDIA's tools and compilers.
+const KERNEL_TESTS: &[&str] =
+    &["test", "--package", "gpuemu-ptx", "--package", "gpuemu", "--test", "toolchain", "--test", "kernel_compilers"];
+
 /// Every step. The budgets leave room for a first build on two cores.
 pub const STEPS: &[Step] = &[
     Step::new("format", 15, Work::Cargo(&["fmt", "--all", "--check"])).lint(),
@@ -46,7 +50,7 @@ pub const STEPS: &[Step] = &[
     Step::new("independent", 300, Work::Framework(INDEPENDENT)),
     Step::new("jax", 180, Work::Framework(JAX)),
     Step::new("tensorflow", 180, Work::Framework(TENSORFLOW)),
-    Step::new("kernels", 300, Work::CargoBesideKernels(&["test", "--package", "gpuemu-ptx", "--test", "toolchain"])),
+    Step::new("kernels", 300, Work::CargoBesideKernels(KERNEL_TESTS)),
     Step::new("vectors", 60, Work::PythonBesideNative(&[VECTORS_SCRIPT, "--check"])),
     Step::new("two-commands", 300, Work::CorpusCheck),
     Step::new("package", 120, Work::Package),

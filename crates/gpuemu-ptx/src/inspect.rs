@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gpuemu_common::artifact::{
-    EntryMetrics, KernelArtifact, KernelReport, KernelStatus, LintResult, NotMeasured, Severity, ToolSearch,
+    EntryMetrics, KernelArtifact, KernelReport, KernelStatus, LintResult, NotMeasured, Severity,
 };
 use gpuemu_common::config::{ArtifactChecks, CompileTable};
 use gpuemu_common::protocol::LaunchOptions;
@@ -13,19 +13,13 @@ use crate::compile::{CompileRequest, CompiledSource, compile};
 use crate::lint::{ProjectRule, lint};
 use crate::source::{PtxError, Source};
 use crate::tools::{Toolchain, occupancy};
-use crate::{metrics, syntax::Module, tools};
+use crate::{metrics, syntax::Module};
 
 /// Bytes of the fingerprint of a file.
 const DIGEST_BYTES: usize = 16;
 
 /// Architectures that occupancy is estimated for, as far as the code may run there.
 const OCCUPANCY_ARCHITECTURES: [&str; 7] = ["sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100"];
-
-/// Looks for tools where a request says.
-pub fn find_tools(search: &ToolSearch) -> Toolchain {
-    let ToolSearch { path, cuda_home, python } = search.clone();
-    Toolchain::find(&tools::ToolSearch { path, cuda_home, python })
-}
 
 /// What every kernel is looked at with.
 #[derive(Debug, Clone, Copy)]

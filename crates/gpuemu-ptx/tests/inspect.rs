@@ -7,14 +7,15 @@ use gpuemu_common::artifact::{ArtifactStatus, KernelArtifact, KernelReport, Kern
 use gpuemu_common::config::ArtifactChecks;
 use gpuemu_common::protocol::LaunchOptions;
 use gpuemu_ptx::diff::compare;
-use gpuemu_ptx::inspect::{Inspector, find_tools};
+use gpuemu_ptx::inspect::Inspector;
+use gpuemu_ptx::tools::Toolchain;
 
 fn data(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ptx").join(path)
 }
 
 fn inspected(path: &Path) -> KernelReport {
-    let toolchain = find_tools(&ToolSearch::default());
+    let toolchain = Toolchain::find(&ToolSearch::default());
     let inspector =
         Inspector { toolchain: &toolchain, architectures: &[], rules: &[], launch: LaunchOptions::default() };
     inspector.file(path, &ArtifactChecks::default())

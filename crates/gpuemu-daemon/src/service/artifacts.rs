@@ -10,8 +10,9 @@ use gpuemu_common::config::{ArtifactChecks, Kernel};
 use gpuemu_common::nearest::nearest;
 use gpuemu_common::protocol::{ErrorCode, InspectKernels, LaunchOptions, LintOptions, Response};
 use gpuemu_ptx::diff;
-use gpuemu_ptx::inspect::{ConfiguredKernel, Inspector, find_tools};
+use gpuemu_ptx::inspect::{ConfiguredKernel, Inspector};
 use gpuemu_ptx::lint::{ProjectRule, invalid_patterns, read_rules, unknown_rule_names};
+use gpuemu_ptx::tools::Toolchain;
 
 use super::Service;
 use super::result::now;
@@ -80,7 +81,7 @@ impl Service {
         }
         let python = &project.interpreter.python;
         let own = ToolSearch::of_process(Some(python.clone()));
-        let toolchain = find_tools(look.tools.unwrap_or(&own));
+        let toolchain = Toolchain::find(look.tools.unwrap_or(&own));
         let inspector = Inspector {
             toolchain: &toolchain,
             architectures: look.architectures.unwrap_or(&project.config.lint.architectures),

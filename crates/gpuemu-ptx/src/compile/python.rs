@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::{CompileRequest, LIMITS};
 use crate::tools::process::{self, private_folder};
-use crate::tools::{ToolSearch, Toolchain};
+use crate::tools::{ToolSearch, Toolchain, python_program};
 
 /// Put in front of every program.
 const COMMON: &str = include_str!("answered.py");
@@ -71,5 +71,5 @@ fn python_of(request: &CompileRequest<'_>, toolchain: &Toolchain) -> PathBuf {
     }
     let python = Some(request.python.to_path_buf());
     let search = ToolSearch { python, ..toolchain.search().clone() };
-    search.python_program().unwrap_or_else(|| request.python.to_path_buf())
+    python_program(&search).unwrap_or_else(|| request.python.to_path_buf())
 }

@@ -12,7 +12,8 @@ pub mod sass;
 mod search;
 mod toolchain;
 
+pub use gpuemu_common::artifact::ToolSearch;
 pub use measure::{Assembled, ToolMeasures};
 pub use process::end_all;
-pub use search::ToolSearch;
+pub use search::python_program;
 pub use toolchain::{Tool, Toolchain};

@@ -1,79 +1,51 @@
 //! Where NVIDIA's tools are looked for.
 
 use std::collections::BTreeSet;
-use std::env;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use gpuemu_common::artifact::ToolSearch;
 
 use super::process::{self, Limits, private_folder};
 
-/// Where to look for tools. It travels: the process that runs them may have another environment than the one that
-/// was asked.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ToolSearch {
-    /// The folders of `PATH`, in order.
-    pub path: Vec<PathBuf>,
-    /// The folder of a CUDA toolkit.
-    pub cuda_home: Option<PathBuf>,
-    /// The Python whose packages may have tools: an absolute path, or a name that is looked for in `path`.
-    pub python: Option<PathBuf>,
+/// The Python, with its folder.
+pub fn python_program(search: &ToolSearch) -> Option<PathBuf> {
+    let python = search.python.as_ref()?;
+    match python.components().count() {
+        1 => search.path.iter().map(|folder| folder.join(python)).find(|program| is_program(program)),
+        // A relative one means another place to every process.
+        _ => python.is_absolute().then(|| python.clone()),
+    }
 }
 
-impl ToolSearch {
-    /// What the environment of this process says.
-    pub fn of_process(python: Option<PathBuf>) -> Self {
-        // A relative folder means another place to every process, so those are left out.
-        let path = env::var_os("PATH").unwrap_or_default();
-        let home = |name| env::var_os(name).map(PathBuf::from).filter(|home| home.is_absolute());
-        Self {
-            path: env::split_paths(&path).filter(|folder| folder.is_absolute()).collect(),
-            cuda_home: home("CUDA_HOME").or_else(|| home("CUDA_PATH")),
-            python,
-        }
+/// Every folder that may have tools, in the order in which they are preferred.
+pub(super) fn folders(search: &ToolSearch) -> Vec<PathBuf> {
+    let mut folders = search.path.clone();
+    folders.extend(search.cuda_home.iter().map(|home| home.join("bin")));
+    for packages in python_program(search).iter().flat_map(|python| package_folders(python)) {
+        folders.push(packages.join("triton/backends/nvidia/bin"));
+        // `nvidia/cu13/bin` since CUDA 13, `nvidia/cuda_nvcc/bin` before.
+        folders.extend(folders_in(&packages.join("nvidia")).into_iter().map(|package| package.join("bin")));
     }
+    let mut seen = BTreeSet::new();
+    folders.retain(|folder| folder.is_dir() && seen.insert(folder.clone()));
+    folders
+}
 
-    /// The Python, with its folder.
-    pub fn python_program(&self) -> Option<PathBuf> {
-        let python = self.python.as_ref()?;
-        match python.components().count() {
-            1 => self.path.iter().map(|folder| folder.join(python)).find(|program| is_program(program)),
-            // A relative one means another place to every process.
-            _ => python.is_absolute().then(|| python.clone()),
-        }
-    }
-
-    /// Every folder that may have tools, in the order in which they are preferred.
-    pub(super) fn folders(&self) -> Vec<PathBuf> {
-        let mut folders = self.path.clone();
-        folders.extend(self.cuda_home.iter().map(|home| home.join("bin")));
-        for packages in self.python_program().iter().flat_map(|python| package_folders(python)) {
-            folders.push(packages.join("triton/backends/nvidia/bin"));
-            // `nvidia/cu13/bin` since CUDA 13, `nvidia/cuda_nvcc/bin` before.
-            folders.extend(folders_in(&packages.join("nvidia")).into_iter().map(|package| package.join("bin")));
-        }
-        let mut seen = BTreeSet::new();
-        folders.retain(|folder| folder.is_dir() && seen.insert(folder.clone()));
-        folders
-    }
-
-    /// Where was looked, in words, for a message that says that nothing was found.
-    pub(super) fn places(&self) -> String {
-        let cuda = match &self.cuda_home {
-            Some(home) => format!("in CUDA_HOME ({})", home.display()),
-            None => "in CUDA_HOME (which is not set)".to_string(),
-        };
-        let packages = match &self.python {
-            Some(python) => format!("in the Python packages of {}", python.display()),
-            None => "in Python packages (no Python is named)".to_string(),
-        };
-        format!("on PATH, {cuda}, or {packages}")
-    }
+/// Where was looked, in words, for a message that says that nothing was found.
+pub(super) fn places(search: &ToolSearch) -> String {
+    let cuda = match &search.cuda_home {
+        Some(home) => format!("in CUDA_HOME ({})", home.display()),
+        None => "in CUDA_HOME (which is not set)".to_string(),
+    };
+    let packages = match &search.python {
+        Some(python) => format!("in the Python packages of {}", python.display()),
+        None => "in Python packages (no Python is named)".to_string(),
+    };
+    format!("on PATH, {cuda}, or {packages}")
 }
 
 /// Whether this is a file that may be started.
@@ -155,7 +127,7 @@ mod tests {
             packages.join("nvidia/cu13/bin"),
             packages.join("nvidia/cuda_nvcc/bin"),
         ];
-        assert_eq!(search.folders(), expected);
+        assert_eq!(folders(&search), expected);
     }
 
     #[test]
@@ -175,8 +147,8 @@ mod tests {
         program(&place.path().join("python9"), "#!/bin/sh\n");
         let search =
             ToolSearch { path: vec![place.path().into()], python: Some("python9".into()), ..ToolSearch::default() };
-        assert_eq!(search.python_program(), Some(place.path().join("python9")));
-        let other = |python: &str| ToolSearch { python: Some(python.into()), ..search.clone() }.python_program();
+        assert_eq!(python_program(&search), Some(place.path().join("python9")));
+        let other = |python: &str| python_program(&ToolSearch { python: Some(python.into()), ..search.clone() });
         assert_eq!([other("python8"), other("bin/python9")], [None, None]);
         assert_eq!(other("/bin/python9"), Some("/bin/python9".into()));
     }
@@ -189,13 +161,5 @@ mod tests {
         assert!(!is_program(&file) && !is_program(place.path()) && !is_program(&place.path().join("absent")));
         program(&file, "");
         assert!(is_program(&file));
-    }
-
-    #[test]
-    fn it_travels() {
-        let search = ToolSearch { path: vec!["/bin".into()], cuda_home: None, python: Some("python3".into()) };
-        let text = serde_json::to_string(&search).unwrap();
-        assert_eq!(serde_json::from_str::<ToolSearch>(&text).unwrap(), search);
-        assert_eq!(serde_json::from_str::<ToolSearch>("{}").unwrap(), ToolSearch::default());
     }
 }

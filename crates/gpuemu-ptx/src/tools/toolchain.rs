@@ -10,8 +10,9 @@ use std::time::Duration;
 
 use gpuemu_common::artifact::ToolUse;
 
+use super::ToolSearch;
 use super::process::{self, Limits, private_folder};
-use super::search::{ToolSearch, is_program};
+use super::search::{folders, is_program, places};
 
 /// The names that the assembler has. Triton has one more for newer machines.
 const ASSEMBLERS: [&str; 2] = ["ptxas", "ptxas-blackwell"];
@@ -41,7 +42,7 @@ pub struct Toolchain {
 impl Toolchain {
     /// Looks for the tools.
     pub fn find(search: &ToolSearch) -> Self {
-        let folders = search.folders();
+        let folders = folders(search);
         let mut toolchain = Self { search: search.clone(), ..Self::default() };
         toolchain.ptxas = toolchain.newest_first(&ASSEMBLERS, &folders);
         // The newest disassembler knows all the machines that an older assembler knows.
@@ -89,7 +90,7 @@ impl Toolchain {
     pub fn missing(&self, name: &str) -> String {
         let faults = self.faults.iter().filter(|(fault, _)| fault == name).map(|(_, why)| why.as_str());
         match faults.collect::<Vec<_>>().join("; ") {
-            faults if faults.is_empty() => format!("{name} was not found {}", self.search.places()),
+            faults if faults.is_empty() => format!("{name} was not found {}", places(&self.search)),
             faults => faults,
         }
     }

@@ -6,8 +6,9 @@ use gpuemu_client::client::unexpected;
 use gpuemu_common::artifact::{ARTIFACT_VERSION, ArtifactReport, KernelReport, KernelStatus, ToolSearch};
 use gpuemu_common::config::{ArtifactChecks, check_architecture};
 use gpuemu_common::protocol::{InspectKernels, LaunchOptions, LintOptions, Request, Response};
-use gpuemu_ptx::inspect::{Inspector, find_tools};
+use gpuemu_ptx::inspect::Inspector;
 use gpuemu_ptx::lint::ProjectRule;
+use gpuemu_ptx::tools::Toolchain;
 
 use crate::expected_error::ExpectedError;
 use crate::session::{GlobalOptions, Session, current_folder, python_of};
@@ -40,7 +41,7 @@ pub struct FileLook<'a> {
 /// Looks at PTX files, without a project and without the daemon.
 pub fn look_at_files(files: &[PathBuf], look: &FileLook<'_>) -> Result<ArtifactReport, ExpectedError> {
     let python = python_of(&current_folder()?);
-    let toolchain = find_tools(&ToolSearch::of_process(Some(python)));
+    let toolchain = Toolchain::find(&ToolSearch::of_process(Some(python)));
     let inspector =
         Inspector { toolchain: &toolchain, architectures: look.architectures, rules: &look.rules, launch: look.launch };
     let kernels = files.iter().map(|file| inspector.file(file, &look.checks)).collect();
