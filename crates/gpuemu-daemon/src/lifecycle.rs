@@ -43,10 +43,8 @@ pub fn run(environment: Environment, foreground: bool) -> Result<(), DaemonError
     let ended = runtime.block_on(serve(service, &socket));
     // A reference that hangs must neither keep the daemon alive nor outlive it.
     executor::end_all();
-    gpuemu_ptx::tools::end_all();
     runtime.shutdown_timeout(Duration::from_secs(2));
     executor::end_all();
-    gpuemu_ptx::tools::end_all();
     ended
 }
 

@@ -23,7 +23,7 @@ impl Progress {
     pub fn start(quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal() && !quiet;
         let bar = if terminal { ProgressBar::new(0) } else { ProgressBar::hidden() };
-        let template = "{msg:20!} {wide_bar} {human_pos}/{human_len} cases {eta}";
+        let template = "{msg:20!} {wide_bar} {human_pos}/{human_len} {prefix} {eta}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
@@ -36,11 +36,13 @@ impl Progress {
             0 => status.message.clone(),
             failures => format!("{} ({failures} failed)", status.message),
         };
+        let unit = if status.kind == "InspectKernels" { "kernels" } else { "cases" };
+        self.bar.set_prefix(unit);
         self.bar.set_length(status.total.max(status.done));
         self.bar.set_position(status.done);
         if self.lines && self.last.elapsed() >= LINE_EVERY {
             self.last = Instant::now();
-            note(&format!("{message}: {} of {} cases", status.done, status.total.max(status.done)));
+            note(&format!("{message}: {} of {} {unit}", status.done, status.total.max(status.done)));
         }
         self.bar.set_message(message);
     }

@@ -101,7 +101,6 @@ impl Session {
         let _ = ctrlc::set_handler(|| {
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
                 gpuemu_daemon::executor::end_all();
-                gpuemu_ptx::tools::end_all();
                 std::process::exit(130);
             }
         });

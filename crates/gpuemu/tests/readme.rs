@@ -24,3 +24,14 @@ fn the_readme_counts_the_built_in_ops() {
         "there are {count} built-in ops"
     );
 }
+
+#[test]
+fn the_readme_shows_what_differs_between_two_compiled_kernels() {
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../gpuemu-ptx/tests/data/ptx/pairs");
+    let command = Command::new(cargo_bin!("gpuemu")).args(["diff", "--ptx", "softmax.ptx", "softmax_zero.ptx"]);
+    let output = command.current_dir(folder).env("NO_COLOR", "1").assert().success();
+    let text = String::from_utf8(output.get_output().stdout.clone()).unwrap();
+    let shown = text.lines().skip(1).take(3).collect::<Vec<_>>().join("\n");
+    assert!(shown.contains("2 constants differ") && readme.contains(&shown), "the README does not show:\n{text}");
+}

@@ -37,7 +37,8 @@ pub struct CompileTableFile {
     pub options: Option<Located<Vec<String>>>,
     /// Types of a Triton kernel's arguments that are not constants, as in `["*fp32", "*fp32", "i32"]`, in order.
     pub signature: Option<Located<Vec<String>>>,
-    /// Values of a Triton kernel's `tl.constexpr` arguments, by name.
+    /// Values of a Triton kernel's `tl.constexpr` arguments, by name. Write infinities and NaN as "float:-inf", "float:inf"
+    /// and "float:nan", types as "type:float32".
     pub constants: Option<Located<BTreeMap<String, serde_json::Value>>>,
     /// Arguments of a Triton kernel, by name, that Triton may assume to be divisible by 16. Default: all pointers.
     pub divisible_by_16: Option<Located<Vec<String>>>,

@@ -4,9 +4,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use gpuemu_process::{GRACE, describe};
 use rustix::process::Pid;
 
-use super::process::{self, Ending, GRACE, Run};
+use super::process::{self, Ending, Run};
 use super::{Arguments, ExecutorError, Interpreter, NamedTensors, Program, document};
 
 const LAUNCHER: &str = include_str!("launcher.py");
@@ -69,7 +70,7 @@ impl Program for ColdScript {
             Ending::TooMuchOutput => Err(ExecutorError::OutputTooLarge { what, limit: self.interpreter.output_bytes }),
             Ending::Exited(Ok(status)) if status.success() => document::outputs(&what, &run.stdout, stderr),
             Ending::Exited(status) => {
-                let status = process::describe(status, self.interpreter.memory_bytes);
+                let status = describe(status, self.interpreter.memory_bytes);
                 Err(ExecutorError::Failed { what, status, stderr: stderr() })
             }
         }

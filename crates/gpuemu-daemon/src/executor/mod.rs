@@ -26,9 +26,9 @@ use serde_json::{Map, Value};
 pub use callable::{Accepted, CallStyle, Callable};
 pub use cold::ColdScript;
 pub use error::ExecutorError;
+pub use gpuemu_process::{end_all, is_ending};
 pub use interpreter::Interpreter;
 pub use pool::Pool;
-pub use process::{end_all, is_ending};
 pub use warm::WarmScript;
 pub use watch::{Seen, Watch};
 

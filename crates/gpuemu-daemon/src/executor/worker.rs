@@ -9,13 +9,14 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use gpuemu_common::config::Framework;
+use gpuemu_process::{GRACE, Group, describe, has_exited};
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::callable::{Accepted, CallStyle};
 use super::frame::{self, FrameError};
-use super::process::{Deadline, GRACE, Group, describe, has_exited};
+use super::process::Deadline;
 use super::tail::Tail;
 use super::watch::{Seen, Watch};
 use super::{ExecutorError, Interpreter};

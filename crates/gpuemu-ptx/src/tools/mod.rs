@@ -14,6 +14,5 @@ mod toolchain;
 
 pub use gpuemu_common::artifact::ToolSearch;
 pub use measure::{Assembled, ToolMeasures};
-pub use process::end_all;
 pub use search::python_program;
 pub use toolchain::{Tool, Toolchain};

@@ -1,23 +1,19 @@
 //! A tool that is run to its end, with a limit to its time and to what it prints.
 
-use std::collections::BTreeSet;
 use std::io::{self, Read};
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use gpuemu_process::{GRACE, Group, describe, has_exited};
 use tempfile::TempDir;
 use thiserror::Error;
 
 /// How often a process that has closed its pipes, or keeps them open, is looked at.
 const POLL: Duration = Duration::from_millis(5);
-/// How long the pipes of a process that has ended are waited for: a child of it may keep them open for ever.
-const GRACE: Duration = Duration::from_millis(200);
 /// How often a program is started again that somebody is still writing.
 const STARTS: u32 = 10;
 
@@ -55,70 +51,20 @@ pub(crate) fn private_folder() -> io::Result<TempDir> {
     tempfile::Builder::new().prefix("gpuemu-").tempdir()
 }
 
-/// The groups that run, by number.
-static LIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Kills every tool that runs, for a process that is about to end: a compiler that hangs would outlive it.
-pub fn end_all() {
-    for group in lock(&LIVE).iter().filter_map(|number| Pid::from_raw(*number)) {
-        // One that has just ended needs no killing.
-        let _ = kill_process_group(group, Signal::KILL);
-    }
-}
-
-/// A process that leads a group of its own. Dropped, the group is killed.
-struct Group {
-    child: Child,
-    status: Option<ExitStatus>,
-}
-
-impl Group {
-    fn start(command: &mut Command) -> io::Result<Self> {
-        let mut left = STARTS;
-        let child = loop {
-            match command.process_group(0).spawn() {
-                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && left > 1 => {
-                    left -= 1;
-                    thread::sleep(2 * POLL);
-                }
-                other => break other?,
+fn start(command: &mut Command) -> io::Result<Group> {
+    let mut left = STARTS;
+    loop {
+        match Group::spawn(command) {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy && left > 1 => {
+                left -= 1;
+                thread::sleep(2 * POLL);
             }
-        };
-        let group = Self { child, status: None };
-        lock(&LIVE).insert(group.id().as_raw_nonzero().get());
-        Ok(group)
-    }
-
-    fn id(&self) -> Pid {
-        Pid::from_child(&self.child)
-    }
-
-    /// Whether it has ended. It is left to be waited for, so that its number stays its own.
-    fn has_ended(&self) -> bool {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        !matches!(waitid(WaitId::Pid(self.id()), options), Ok(None))
-    }
-
-    fn end(&mut self) -> io::Result<ExitStatus> {
-        if let Some(status) = self.status {
-            // Its number may be somebody else's by now.
-            return Ok(status);
+            other => return other,
         }
-        let _ = kill_process_group(self.id(), Signal::KILL);
-        lock(&LIVE).remove(&self.id().as_raw_nonzero().get());
-        let status = self.child.wait()?;
-        self.status = Some(status);
-        Ok(status)
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        let _ = self.end();
     }
 }
 
@@ -131,10 +77,10 @@ enum Event {
 pub(crate) fn run(command: &mut Command, scratch: &Path, limits: Limits) -> Result<Finished, ProcessError> {
     command.env("TMPDIR", scratch).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut until = Instant::now() + limits.time;
-    let mut group = Group::start(command)?;
+    let mut group = start(command)?;
     let (events, happened) = channel();
-    let stdout = collect(group.child.stdout.take(), limits.output_bytes, events.clone())?;
-    let stderr = collect(group.child.stderr.take(), limits.output_bytes, events)?;
+    let stdout = collect(group.child().stdout.take(), limits.output_bytes, events.clone())?;
+    let stderr = collect(group.child().stderr.take(), limits.output_bytes, events)?;
 
     let (mut open, mut ended) = (2, false);
     while open > 0 || !ended {
@@ -151,7 +97,7 @@ pub(crate) fn run(command: &mut Command, scratch: &Path, limits: Limits) -> Resu
                 thread::sleep(POLL.min(left).min(Duration::from_millis(1)));
             }
         }
-        if !ended && group.has_ended() {
+        if !ended && has_exited(group.id()) {
             ended = true;
             until = Instant::now() + GRACE;
         }
@@ -163,10 +109,7 @@ pub(crate) fn run(command: &mut Command, scratch: &Path, limits: Limits) -> Resu
     let text = |bytes: &Mutex<Vec<u8>>| String::from_utf8_lossy(&lock(bytes)).into_owned();
     Ok(Finished {
         success: status.success(),
-        ending: match (status.code(), status.signal()) {
-            (Some(code), _) => format!("exited with status {code}"),
-            (None, signal) => format!("was killed by signal {}", signal.unwrap_or_default()),
-        },
+        ending: describe(Ok(status), None),
         stdout: text(&stdout),
         stderr: text(&stderr),
     })
