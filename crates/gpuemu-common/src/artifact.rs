@@ -335,7 +335,7 @@ pub enum KernelStatus {
     Passed,
     /// A rule failed.
     Failed,
-    /// It could not be compiled or read: nothing is known of it.
+    /// It could not be compiled or read, or not be checked as was demanded.
     Error,
 }
 

@@ -69,7 +69,7 @@ impl Inspector<'_> {
             Ok(compiled) => self.compiled(kernel.name, kernel.source, compiled, kernel.checks),
             Err(error) => Err(error.to_string()),
         };
-        let mut report = report(kernel.name, inspected);
+        let mut report = report(kernel.name, inspected, kernel.checks);
         report.config_line = Some(kernel.line);
         report
     }
@@ -81,7 +81,7 @@ impl Inspector<'_> {
             let written = Origin { kernel: &name, source: &name, producer: "as written", launch: self.launch };
             self.source(&source, &written, checks)
         });
-        report(&name, inspected)
+        report(&name, inspected, checks)
     }
 
     fn compiled(
@@ -152,15 +152,24 @@ struct Origin<'a> {
     launch: LaunchOptions,
 }
 
-fn report(kernel: &str, inspected: Result<(KernelArtifact, LintResult), String>) -> KernelReport {
-    let (artifact, lint, message) = match inspected {
+fn report(
+    kernel: &str,
+    inspected: Result<(KernelArtifact, LintResult), String>,
+    checks: &ArtifactChecks,
+) -> KernelReport {
+    let (artifact, lint, mut message) = match inspected {
         Ok((artifact, lint)) => (Some(artifact), lint, None),
         Err(message) => (None, LintResult::default(), Some(message)),
     };
+    let unchecked = checks.fail_on_unchecked && !lint.not_checked.is_empty();
     let status = match (&artifact, lint.count(Severity::Error)) {
         (None, _) => KernelStatus::Error,
+        (Some(_), 1..) => KernelStatus::Failed,
+        (Some(_), 0) if unchecked => {
+            message = Some("not every rule could be checked, and fail_on_unchecked demands it".to_string());
+            KernelStatus::Error
+        }
         (Some(_), 0) => KernelStatus::Passed,
-        (Some(_), _) => KernelStatus::Failed,
     };
     KernelReport { kernel: kernel.to_string(), config_line: None, status, artifact, lint, message }
 }

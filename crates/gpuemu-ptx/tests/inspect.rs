@@ -58,3 +58,20 @@ fn kernels_that_differ_in_a_constant_only_are_told_apart() {
         assert_ne!(before.entries[0].constants.fingerprint, now.entries[0].constants.fingerprint);
     }
 }
+
+#[test]
+fn a_limit_that_could_not_be_checked_is_an_error_where_that_is_demanded() {
+    let toolchain = Toolchain::find(&ToolSearch::default());
+    let inspector =
+        Inspector { toolchain: &toolchain, architectures: &[], rules: &[], launch: LaunchOptions::default() };
+    let status = |checks: &ArtifactChecks| inspector.file(&data("pairs/tile.ptx"), checks).status;
+    let limit = ArtifactChecks { max_registers: Some(64), ..ArtifactChecks::default() };
+    assert_eq!(status(&limit), KernelStatus::Passed);
+    let demanded = ArtifactChecks { fail_on_unchecked: true, ..limit };
+    assert_eq!(status(&demanded), KernelStatus::Error);
+    // A rule that is silenced need not be checked, and a failure weighs more.
+    let silenced = ArtifactChecks { allow: vec!["max-registers".to_string()], ..demanded.clone() };
+    assert_eq!(status(&silenced), KernelStatus::Passed);
+    let forbidden = ArtifactChecks { forbidden_instructions: vec!["st.shared".to_string()], ..demanded };
+    assert_eq!(status(&forbidden), KernelStatus::Failed);
+}

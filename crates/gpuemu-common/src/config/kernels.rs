@@ -151,6 +151,8 @@ pub struct LintTable {
     pub severity: Option<BTreeMap<String, Severity>>,
     /// Rules that are silenced for all kernels.
     pub allow: Option<Vec<String>>,
+    /// Whether a kernel is in error if a rule could not be checked, say for want of ptxas. Default false.
+    pub fail_on_unchecked: Option<bool>,
 }
 
 /// `[kernels.artifact_checks]`
@@ -209,6 +211,8 @@ pub struct ArtifactChecks {
     pub allow: Vec<String>,
     /// Severities that differ from the rules' own.
     pub severity: BTreeMap<String, Severity>,
+    /// Whether a rule that could not be checked is an error.
+    pub fail_on_unchecked: bool,
 }
 
 /// How all compiled kernels are checked.
@@ -242,6 +246,7 @@ pub(super) fn resolve_kernel(table: KernelTable, lint: &LintTable, source: &Sour
             required_instructions: checks.required_instructions,
             allow,
             severity,
+            fail_on_unchecked: lint.fail_on_unchecked.unwrap_or(false),
         },
     }
 }

@@ -37,7 +37,7 @@ impl ConfigFile {
             fill!(upper, lower, fail_on_regression, warn_threshold, regression_threshold);
         });
         merge_tables(&mut self.lint, lower.lint, |upper, lower| {
-            fill!(upper, lower, rule_files, architectures, severity, allow);
+            fill!(upper, lower, rule_files, architectures, severity, allow, fail_on_unchecked);
         });
         merge_tables(&mut self.ci, lower.ci, merge_ci);
         merge_tables(&mut self.daemon, lower.daemon, |upper, lower| {

@@ -48,6 +48,8 @@ pub struct LintOptions {
     pub forbidden_instructions: Vec<String>,
     /// More instructions that must appear.
     pub required_instructions: Vec<String>,
+    /// Whether a rule that could not be checked is an error.
+    pub fail_on_unchecked: bool,
 }
 
 /// The launch that occupancy is estimated for.

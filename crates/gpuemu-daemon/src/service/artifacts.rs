@@ -254,6 +254,7 @@ fn held_to(configured: &ArtifactChecks, options: &LintOptions) -> ArtifactChecks
     checks.forbidden_instructions.extend(options.forbidden_instructions.iter().cloned());
     checks.required_instructions.extend(options.required_instructions.iter().cloned());
     checks.allow.extend(options.allow.iter().cloned());
+    checks.fail_on_unchecked |= options.fail_on_unchecked;
     checks
 }
 

@@ -35,6 +35,9 @@ pub struct Arguments {
     /// Fail for warnings too.
     #[arg(long)]
     deny_warnings: bool,
+    /// Fail, with 2, where a rule could not be checked.
+    #[arg(long)]
+    fail_on_unchecked: bool,
     /// Show findings from this severity on.
     #[arg(long, value_enum, default_value_t = Level::Note)]
     level: Level,
@@ -144,6 +147,7 @@ fn project(arguments: &Arguments, options: &GlobalOptions) -> Result<ArtifactRep
             max_local_memory_bytes: arguments.max_local_memory_bytes,
             forbidden_instructions: arguments.forbid.clone(),
             required_instructions: arguments.require.clone(),
+            fail_on_unchecked: arguments.fail_on_unchecked,
         },
         launch: LaunchOptions::default(),
     };
@@ -162,6 +166,7 @@ fn files(arguments: &Arguments) -> Result<ArtifactReport, ExpectedError> {
         forbidden_instructions: arguments.forbid.clone(),
         required_instructions: arguments.require.clone(),
         allow: arguments.allow.clone(),
+        fail_on_unchecked: arguments.fail_on_unchecked,
         ..ArtifactChecks::default()
     };
     if let Some((_, pattern, error)) = invalid_patterns(&checks).into_iter().next() {

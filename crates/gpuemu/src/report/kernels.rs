@@ -107,7 +107,7 @@ fn by_reason(not_checked: &[NotChecked]) -> Vec<(&str, Vec<&str>)> {
 pub fn summary(kernels: &[KernelReport]) -> String {
     let count = |status: KernelStatus| kernels.iter().filter(|kernel| kernel.status == status).count();
     let mut parts = vec![format!("{} of {} kernels passed", count(KernelStatus::Passed), kernels.len())];
-    for (status, word) in [(KernelStatus::Failed, "failed"), (KernelStatus::Error, "could not be read")] {
+    for (status, word) in [(KernelStatus::Failed, "failed"), (KernelStatus::Error, "could not be judged")] {
         if count(status) > 0 {
             parts.push(format!("{} {word}", count(status)));
         }
