@@ -1,6 +1,6 @@
 //! The opcodes of PTX, without their modifiers.
 
-/// Every opcode of the PTX ISA up to version 9.1, sorted.
+/// Every opcode that is known of the PTX ISA up to version 9.4, sorted.
 pub const OPCODES: &[&str] = &[
     "abs",
     "activemask",
@@ -90,6 +90,8 @@ pub const OPCODES: &[&str] = &[
     "shr",
     "sin",
     "slct",
+    "spcompress",
+    "spdecompress",
     "sqrt",
     "st",
     "stackrestore",
