@@ -5,7 +5,7 @@ import triton.language as tl
 
 
 @triton.jit
-def leaky_relu(out_ptr, x_ptr, count, BLOCK: tl.constexpr):  # noqa: N803
+def leaky_relu(out_ptr, x_ptr, count, BLOCK: tl.constexpr):
     """Let a hundredth through."""
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < count

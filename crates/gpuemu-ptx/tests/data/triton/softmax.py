@@ -5,7 +5,7 @@ import triton.language as tl
 
 
 @triton.jit
-def softmax(out_ptr, x_ptr, row_stride, columns, BLOCK: tl.constexpr):  # noqa: N803
+def softmax(out_ptr, x_ptr, row_stride, columns, BLOCK: tl.constexpr):
     """Give the lanes beyond the row no weight."""
     row = tl.program_id(0)
     offsets = tl.arange(0, BLOCK)

@@ -15,7 +15,7 @@ NUMBER = 3
 @triton.autotune(configs=[triton.Config({"BLOCK": 128}), triton.Config({"BLOCK": 256})], key=["count"])
 @triton.heuristics({"EVEN": lambda arguments: arguments["count"] % arguments["BLOCK"] == 0})
 @triton.jit
-def tuned(out_ptr, x_ptr, count, EVEN: tl.constexpr, BLOCK: tl.constexpr):  # noqa: N803
+def tuned(out_ptr, x_ptr, count, EVEN: tl.constexpr, BLOCK: tl.constexpr):
     """Copy, below autotune and heuristics, with a helper of another file."""
     offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     x = tl.load(x_ptr + offsets) if EVEN else tl.load(x_ptr + offsets, mask=offsets < count)
@@ -23,7 +23,7 @@ def tuned(out_ptr, x_ptr, count, EVEN: tl.constexpr, BLOCK: tl.constexpr):  # no
 
 
 @triton.jit
-def filled(out_ptr, VALUE: tl.constexpr, TYPE: tl.constexpr, BLOCK: tl.constexpr = 64):  # noqa: N803
+def filled(out_ptr, VALUE: tl.constexpr, TYPE: tl.constexpr, BLOCK: tl.constexpr = 64):
     """Write a constant of a type that is a constant too."""
     tl.store(out_ptr + tl.arange(0, BLOCK), tl.full((BLOCK,), VALUE, TYPE))
 
