@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -17,3 +18,11 @@ def fixed_seed(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     with defaults(Defaults(seed=20261115)):
         yield
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let an interrupt raise, also where the suite was started in the background with interrupts ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -403,6 +403,7 @@ def test_an_interrupt_inside_of_the_callable_goes_through() -> None:
         gpuemu.check(scaled, lambda x: x * 2, store=False)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_from_outside_ends_a_check() -> None:
     timer = threading.Timer(0.3, signal.raise_signal, (signal.SIGINT,))
     start = time.monotonic()

@@ -234,6 +234,7 @@ def test_a_fork_opens_its_own_connection_and_segment(client: Client) -> None:
     assert client.validate_op("relu", {"input": array}, array).passed
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_cancels_the_job_and_the_client_goes_on(relu_client: Client) -> None:
     timer = threading.Timer(0.7, signal.raise_signal, (signal.SIGINT,))
     timer.start()
