@@ -32,9 +32,9 @@ impl Step {
 /// The script that writes and checks the shared test vectors.
 pub const VECTORS_SCRIPT: &str = "python/tests/write_vectors.py";
 
-/// The Rust tests that need NVIDIA's tools and compilers.
-const KERNEL_TESTS: &[&str] =
-    &["test", "--package", "gpuemu-ptx", "--package", "gpuemu", "--test", "toolchain", "--test", "kernel_compilers"];
+/// The Rust tests that need NVIDIA's tools and compilers. Of the whole workspace, as the other Rust tests: cargo would
+/// build everything anew for some of its packages.
+const KERNEL_TESTS: &[&str] = &["test", "--workspace", "--test", "toolchain", "--test", "kernel_compilers"];
 
 /// Every step. The budgets leave room for a first build on two cores.
 pub const STEPS: &[Step] = &[
