@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use gpuemu_common::artifact::Constants;
 
-use super::memory::mentioned;
+use super::memory::Declared;
 use super::steps;
-use crate::code::{Code, ModuleNames};
+use crate::code::Code;
 use crate::syntax::{Address, Declaration, Float, Initialiser, Instruction, Integer, Operand, ScalarType, Variable};
 
 /// Values of a variable that are shown.
@@ -15,7 +15,7 @@ const SHOWN: usize = 8;
 
 /// Collects every immediate with the instruction that it stands in, every offset of an address, and what the
 /// module's variables hold at first. Registers and labels do not count: compilers number them as they like.
-pub(super) fn fingerprint<'m, 'a>(codes: &[Code<'m, 'a>], names: &'m ModuleNames<'m, 'a>) -> Constants {
+pub(super) fn fingerprint<'a>(codes: &[Code<'_, 'a>], mentioned: &[Declared<'_, 'a>]) -> Constants {
     let mut values: BTreeMap<String, u64> = BTreeMap::new();
     let mut add = |value: String| *values.entry(value).or_insert(0) += 1;
     let mut waiting: Vec<&Operand<'a>> = Vec::new();
@@ -38,7 +38,7 @@ pub(super) fn fingerprint<'m, 'a>(codes: &[Code<'m, 'a>], names: &'m ModuleNames
             }
         }
     }
-    for (declaration, variable) in mentioned(codes, names) {
+    for (declaration, variable) in mentioned {
         if let Some(initialiser) = &variable.initialiser {
             add(initial(declaration, variable, initialiser));
         }

@@ -36,10 +36,12 @@ fn class_of(scalar: ScalarType) -> RegisterClass {
     }
 }
 
+/// A variable and its declaration.
+pub(super) type Declared<'m, 'a> = (&'m Declaration<'a>, &'m Variable<'a>);
+
 /// Shared memory: what the functions declare, and what they mention of the module's.
-pub(super) fn shared<'m, 'a>(codes: &[Code<'m, 'a>], names: &'m ModuleNames<'m, 'a>) -> MemoryUse {
-    let of_module =
-        mentioned(codes, names).into_iter().filter(|(declaration, _)| declaration.space == StateSpace::Shared);
+pub(super) fn shared<'m, 'a>(codes: &[Code<'m, 'a>], mentioned: &[Declared<'m, 'a>]) -> MemoryUse {
+    let of_module = mentioned.iter().copied().filter(|(declaration, _)| declaration.space == StateSpace::Shared);
     total(of_module.chain(declared(codes, StateSpace::Shared)))
 }
 
@@ -49,17 +51,13 @@ pub(super) fn local(codes: &[Code<'_, '_>]) -> MemoryUse {
 }
 
 /// Constant and global variables that the functions mention.
-pub(super) fn module_variables<'m, 'a>(codes: &[Code<'m, 'a>], names: &'m ModuleNames<'m, 'a>) -> Vec<MemoryVariable> {
-    let variables = mentioned(codes, names).into_iter();
-    let outside = variables.filter(|(declaration, _)| declaration.space != StateSpace::Shared);
+pub(super) fn module_variables(mentioned: &[Declared<'_, '_>]) -> Vec<MemoryVariable> {
+    let outside = mentioned.iter().filter(|(declaration, _)| declaration.space != StateSpace::Shared);
     outside.map(|(declaration, variable)| describe(declaration, variable)).collect()
 }
 
 /// The module's variables that are mentioned, in the order of first mention.
-pub(super) fn mentioned<'m, 'a>(
-    codes: &[Code<'m, 'a>],
-    names: &'m ModuleNames<'m, 'a>,
-) -> Vec<(&'m Declaration<'a>, &'m Variable<'a>)> {
+pub(super) fn mentioned<'m, 'a>(codes: &[Code<'m, 'a>], names: &'m ModuleNames<'m, 'a>) -> Vec<Declared<'m, 'a>> {
     let mut found = Vec::new();
     let mut known = BTreeSet::new();
     let mut waiting: Vec<&Operand<'a>> = Vec::new();
@@ -98,13 +96,13 @@ pub(super) fn mentioned<'m, 'a>(
 fn declared<'c, 'm, 'a>(
     codes: &'c [Code<'m, 'a>],
     space: StateSpace,
-) -> impl Iterator<Item = (&'m Declaration<'a>, &'m Variable<'a>)> + use<'c, 'm, 'a> {
+) -> impl Iterator<Item = Declared<'m, 'a>> + use<'c, 'm, 'a> {
     let declarations = codes.iter().flat_map(|code| code.declarations.iter().copied());
     let chosen = declarations.filter(move |declaration| declaration.space == space);
     chosen.flat_map(|declaration| declaration.variables.iter().map(move |variable| (declaration, variable)))
 }
 
-fn total<'m, 'a: 'm>(variables: impl Iterator<Item = (&'m Declaration<'a>, &'m Variable<'a>)>) -> MemoryUse {
+fn total<'m, 'a: 'm>(variables: impl Iterator<Item = Declared<'m, 'a>>) -> MemoryUse {
     let mut memory = MemoryUse::default();
     for (declaration, variable) in variables {
         let described = describe(declaration, variable);

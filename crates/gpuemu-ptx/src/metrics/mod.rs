@@ -42,17 +42,18 @@ fn measure_entry<'m, 'a>(
     names: &'m ModuleNames<'m, 'a>,
     codes: &[Code<'m, 'a>],
 ) -> Result<EntryMetrics, PtxError> {
+    let mentioned = memory::mentioned(codes, names);
     let mut metrics = EntryMetrics {
         entry: entry.name.to_string(),
         line: source.position(entry.span).line,
         block: block_size(entry),
         registers: memory::registers(codes),
-        shared: memory::shared(codes, names),
+        shared: memory::shared(codes, &mentioned),
         local: memory::local(codes),
-        module_variables: memory::module_variables(codes, names),
+        module_variables: memory::module_variables(&mentioned),
         instructions: instructions::count(codes),
         global_accesses: accesses::global(codes),
-        constants: constants::fingerprint(codes, names),
+        constants: constants::fingerprint(codes, &mentioned),
         ..EntryMetrics::default()
     };
     (metrics.local_loads, metrics.local_stores) = accesses::local(codes);

@@ -10,6 +10,8 @@ const NAME: u8 = 1;
 const NAME_START: u8 = 2;
 const MODIFIER: u8 = 4;
 const BLANK: u8 = 8;
+/// Blanks, and what comments and line markers begin with.
+const SKIPPED: u8 = 16;
 
 const CLASSES: [u8; 256] = classes();
 
@@ -28,7 +30,10 @@ const fn classes() -> [u8; 256] {
             table[index] |= MODIFIER;
         }
         if matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c) {
-            table[index] |= BLANK;
+            table[index] |= BLANK | SKIPPED;
+        }
+        if matches!(byte, b'/' | b'#') {
+            table[index] |= SKIPPED;
         }
         index += 1;
     }
@@ -88,9 +93,16 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next byte that is neither blank nor in a comment, without taking it.
+    #[inline]
     pub(super) fn peek(&mut self) -> Parsed<'a, Option<u8>> {
-        self.skip_blanks()?;
-        Ok(self.here())
+        match self.here() {
+            // Mostly nothing has to be skipped.
+            Some(byte) if !is(byte, SKIPPED) => Ok(Some(byte)),
+            _ => {
+                self.skip_blanks()?;
+                Ok(self.here())
+            }
+        }
     }
 
     fn skip_blanks(&mut self) -> Parsed<'a, ()> {

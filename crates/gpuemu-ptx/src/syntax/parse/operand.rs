@@ -16,24 +16,23 @@ impl<'a> Cursor<'a> {
         self.step(1);
         let negated = self.take(b'!')?;
         let predicate = self.expect_name("a predicate after '@'")?;
-        let opcode_start = match self.peek()? {
-            Some(byte) if byte.is_ascii_alphabetic() => self.place(),
-            _ => return Err(self.unexpected("an instruction after its guard")),
-        };
-        self.expect_name("an instruction after its guard")?;
-        self.instruction(start, opcode_start, Some(Guard { negated, predicate }))
+        if !self.peek()?.is_some_and(|byte| byte.is_ascii_alphabetic()) {
+            return Err(self.unexpected("an instruction after its guard"));
+        }
+        let base = self.expect_name("an instruction after its guard")?;
+        self.instruction(start, base, Some(Guard { negated, predicate }))
     }
 
     /// Takes an instruction whose first word was just taken.
     pub(super) fn instruction(
         &mut self,
         start: usize,
-        opcode_start: usize,
+        base: &'a str,
         guard: Option<Guard<'a>>,
     ) -> Parsed<'a, Instruction<'a>> {
+        let opcode_start = self.place() - base.len();
         self.skip_modifiers();
         let opcode = self.since(opcode_start);
-        let base = opcode.split('.').next().unwrap_or_default();
         if !is_opcode(base) {
             // Junk may be one word of a megabyte, which is not shown whole.
             let shown = base.get(..base.floor_char_boundary(LONGEST_OPCODE)).unwrap_or_default();
@@ -41,13 +40,13 @@ impl<'a> Cursor<'a> {
             return Err(SyntaxError::new(base, message));
         }
         // ptxas takes `add .s32` as well, which no compiler writes: the opcode would be no part of the text.
-        if let Some(modifier) = self.peek_dotted()?.filter(|word| word.starts_with(char::is_alphabetic)) {
-            return Err(SyntaxError::new(
-                modifier,
-                format!("a blank before `.{modifier}`: write `{opcode}.{modifier}`"),
-            ));
+        if self.peek()? == Some(b'.')
+            && let Some(modifier) = self.peek_dotted()?.filter(|word| word.starts_with(char::is_alphabetic))
+        {
+            let message = format!("a blank before `.{modifier}`: write `{opcode}.{modifier}`");
+            return Err(SyntaxError::new(modifier, message));
         }
-        let is_call = opcode == "call" || opcode.starts_with("call.");
+        let is_call = base == "call";
         let mut operands = Vec::new();
         if self.peek()? != Some(b';') {
             operands.reserve_exact(4);

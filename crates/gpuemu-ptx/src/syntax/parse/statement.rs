@@ -34,14 +34,14 @@ impl<'a> Cursor<'a> {
         let start = self.place();
         let name = self.expect_name("an instruction, a label or '}'")?;
         if self.here() == Some(b'.') {
-            return self.instruction(start, start, None).map(Statement::Instruction);
+            return self.instruction(start, name, None).map(Statement::Instruction);
         }
         if self.peek()? == Some(b':') && self.ahead(1) != Some(b':') {
             self.step(1);
             return Ok(Statement::Label(name));
         }
         self.rewind(start + name.len());
-        self.instruction(start, start, None).map(Statement::Instruction)
+        self.instruction(start, name, None).map(Statement::Instruction)
     }
 
     fn directive(&mut self) -> Parsed<'a, Statement<'a>> {
