@@ -105,7 +105,8 @@ const WORDS: &[&str] = &[
 ];
 
 fn mutate(stream: &mut Stream, mut bytes: Vec<u8>, other: &[u8]) -> Vec<u8> {
-    for _ in 0..1 + stream.below(4) {
+    // Mostly one: of files with many nearly all are refused, and what comes after the parser is not tried.
+    for _ in 0..1 + stream.below(3) / 2 {
         let length = bytes.len() as u64;
         let place = stream.below(length + 1) as usize;
         let end = (place + stream.below(40) as usize).min(bytes.len());
@@ -184,7 +185,7 @@ fn a_million_mutated_files_are_read_or_refused() {
     });
     // Mutations that are all refused at the first byte would try nothing.
     let read_well = read_well.into_inner();
-    assert!((10_000..CASES).contains(&read_well), "{read_well} of {CASES} could be read");
+    assert!((40_000..CASES).contains(&read_well), "{read_well} of {CASES} could be read");
 }
 
 /// One of everything, so that a mutation hits every part of the parser.
