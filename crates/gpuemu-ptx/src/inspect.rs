@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use gpuemu_common::artifact::{
-    EntryMetrics, KernelArtifact, KernelReport, KernelStatus, LintResult, NotMeasured, Severity,
+    CompiledMetrics, EntryMetrics, KernelArtifact, KernelReport, KernelStatus, LintResult, NotMeasured, Severity,
 };
-use gpuemu_common::config::{ArtifactChecks, CompileTable};
+use gpuemu_common::config::{ArtifactChecks, CompileTable, architecture_number};
 use gpuemu_common::protocol::LaunchOptions;
 use gpuemu_common::rng::blake2b;
 
@@ -174,18 +174,12 @@ fn report(
     KernelReport { kernel: kernel.to_string(), config_line: None, status, artifact, lint, message }
 }
 
-/// The number of an architecture, and whether its code runs on later ones.
-fn generation(architecture: &str) -> Option<(u32, bool)> {
-    let digits = architecture.strip_prefix("sm_").or_else(|| architecture.strip_prefix("compute_"))?;
-    let number = digits.trim_end_matches(['a', 'f']);
-    Some((number.parse().ok()?, number == digits))
-}
-
 /// The architectures that code for a target may run on: its own and, unless it is bound to that, later ones.
 pub fn runs_on(target: &str) -> Vec<&'static str> {
-    let Some((least, portable)) = generation(target) else { return Vec::new() };
+    let Some(least) = architecture_number(target) else { return Vec::new() };
+    let portable = !target.ends_with(['a', 'f']);
     let runs = |architecture: &&str| {
-        generation(architecture).is_some_and(|(number, _)| number == least || (portable && number > least))
+        architecture_number(architecture).is_some_and(|number| number == least || (portable && number > least))
     };
     OCCUPANCY_ARCHITECTURES.iter().copied().filter(runs).collect()
 }
@@ -208,9 +202,10 @@ fn estimate_occupancy(artifact: &mut KernelArtifact, launch: LaunchOptions) {
         entry.occupancy = architectures
             .iter()
             .filter_map(|architecture| {
-                let generation_of = |name: &str| generation(name).map(|(number, _)| number);
-                let compiled =
-                    entry.compiled.iter().find(|one| generation_of(&one.architecture) == generation_of(architecture));
+                let same = |one: &&CompiledMetrics| {
+                    architecture_number(&one.architecture) == architecture_number(architecture)
+                };
+                let compiled = entry.compiled.iter().find(same);
                 let registers = compiled.and_then(|compiled| compiled.registers);
                 let fixed = compiled.and_then(|compiled| compiled.shared_bytes).unwrap_or(entry.shared.bytes);
                 occupancy::estimate(architecture, threads, registers, fixed.saturating_add(dynamic))

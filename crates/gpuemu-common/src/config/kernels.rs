@@ -129,14 +129,19 @@ impl SourceKind {
     }
 }
 
+/// The number of an architecture of NVIDIA's: 80 of `sm_80`, and 90 of `sm_90a`, which is that machine with
+/// instructions of its own.
+pub fn architecture_number(text: &str) -> Option<u32> {
+    let name = text.strip_prefix("sm_")?;
+    let digits = name.strip_suffix(['a', 'f']).unwrap_or(name);
+    let written = (2..=3).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| written && !digits.starts_with('0'))
+}
+
 /// Whether a text names an architecture of NVIDIA's, such as `sm_80` or `sm_90a`; what to write if not.
 pub fn check_architecture(text: &str) -> Result<(), String> {
-    let number = text.strip_prefix("sm_").map(|rest| rest.strip_suffix(['a', 'f']).unwrap_or(rest));
-    let digits = |number: &str| (2..=3).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
-    if number.is_some_and(|number| digits(number) && !number.starts_with('0')) {
-        return Ok(());
-    }
-    Err(format!("'{text}' is not an architecture; write it as in sm_80 or sm_90a"))
+    let unknown = || format!("'{text}' is not an architecture; write it as in sm_80 or sm_90a");
+    architecture_number(text).map(|_| ()).ok_or_else(unknown)
 }
 
 /// `[lint]`: checks of all compiled kernels.

@@ -14,7 +14,7 @@ mod resolve;
 mod tables;
 
 pub use error::{ConfigError, InvalidFile};
-pub use kernels::{ArtifactChecks, CompileTable, Kernel, Lint, SourceKind, check_architecture};
+pub use kernels::{ArtifactChecks, CompileTable, Kernel, Lint, SourceKind, architecture_number, check_architecture};
 pub use load::{Environment, find_project_file, load, load_daemon, load_file};
 pub use located::Located;
 pub use resolve::{

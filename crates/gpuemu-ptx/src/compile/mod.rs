@@ -8,7 +8,7 @@ mod triton;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gpuemu_common::config::CompileTable;
+use gpuemu_common::config::{CompileTable, SourceKind, architecture_number};
 use thiserror::Error;
 
 use crate::tools::Toolchain;
@@ -106,33 +106,15 @@ pub enum CompileError {
 
 /// Makes PTX of a source.
 pub fn compile(request: &CompileRequest<'_>, toolchain: &Toolchain) -> Result<CompiledSource, CompileError> {
-    match Source::of(request.source)? {
-        Source::Ptx(file) => as_written(request.file(file)?),
-        Source::Cuda(file) => cuda::compile(request, file, toolchain),
-        Source::Triton { file, kernel } => triton::compile(request, file, kernel, toolchain),
-    }
-}
-
-/// A source, by what compiles it.
-#[derive(Debug, PartialEq, Eq)]
-enum Source<'a> {
-    Ptx(&'a str),
-    Cuda(&'a str),
-    Triton { file: &'a str, kernel: &'a str },
-}
-
-impl<'a> Source<'a> {
-    fn of(text: &'a str) -> Result<Self, CompileError> {
-        let ends = |file: &str, extension| file.len() > extension && file.is_char_boundary(file.len() - extension);
-        let has = |file: &str, extension: &str| {
-            ends(file, extension.len()) && file[file.len() - extension.len()..].eq_ignore_ascii_case(extension)
-        };
-        match text.rsplit_once(':') {
-            Some((file, kernel)) if has(file, ".py") && !kernel.is_empty() => Ok(Self::Triton { file, kernel }),
-            _ if has(text, ".ptx") => Ok(Self::Ptx(text)),
-            _ if has(text, ".cu") => Ok(Self::Cuda(text)),
-            _ => Err(CompileError::UnknownSource(text.to_string())),
+    let source = request.source;
+    match SourceKind::of(source) {
+        Some(SourceKind::Ptx) => as_written(request.file(source)?),
+        Some(SourceKind::Cuda) => cuda::compile(request, source, toolchain),
+        Some(SourceKind::Triton) => {
+            let (file, kernel) = source.rsplit_once(':').unwrap_or_default();
+            triton::compile(request, file, kernel, toolchain)
         }
+        None => Err(CompileError::UnknownSource(source.to_string())),
     }
 }
 
@@ -154,10 +136,7 @@ impl CompileRequest<'_> {
     /// The number of the architecture: 90 of `sm_90a`.
     fn target_number(&self) -> Result<u32, CompileError> {
         let target = self.target();
-        let number = target.strip_prefix("sm_").map(|name| name.strip_suffix(['a', 'f']).unwrap_or(name));
-        let digits = number.filter(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
-        let unknown = || CompileError::UnknownTarget(target.to_string());
-        digits.and_then(|digits| digits.parse().ok()).ok_or_else(unknown)
+        architecture_number(target).ok_or_else(|| CompileError::UnknownTarget(target.to_string()))
     }
 
     fn broken(&self, compiler: &str, message: impl ToString) -> CompileError {
@@ -190,12 +169,11 @@ mod tests {
     }
 
     #[test]
-    fn sources_are_told_apart() {
-        assert_eq!(Source::of("k/x.ptx"), Ok(Source::Ptx("k/x.ptx")));
-        assert_eq!(Source::of("k/X.CU"), Ok(Source::Cuda("k/X.CU")));
-        assert_eq!(Source::of("k/x.py:softmax"), Ok(Source::Triton { file: "k/x.py", kernel: "softmax" }));
-        for wrong in ["", "x.py", "x.py:", ":k", "x.txt", ".cu", "x.cuh", "é", "xé.p", "pkg.mod:kernel"] {
-            assert_eq!(Source::of(wrong), Err(CompileError::UnknownSource(wrong.to_string())), "{wrong}");
+    fn what_is_no_source_is_refused() {
+        let (folder, table) = (tempfile::tempdir().unwrap(), CompileTable::default());
+        for wrong in ["", "x.py", "x.py:", ":k", "x.txt", "x.cuh", "é", "xé.p", "pkg.mod:kernel"] {
+            let compiled = compile(&request(folder.path(), wrong, &table), &Toolchain::default());
+            assert_eq!(compiled, Err(CompileError::UnknownSource(wrong.to_string())), "{wrong}");
         }
     }
 

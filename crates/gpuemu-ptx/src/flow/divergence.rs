@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::control::ControlDependence;
 use super::graph::Graph;
 use super::uses::{Uses, Version};
-use crate::code::{Code, Meaning, Register};
+use crate::code::{Code, Meaning};
 use crate::syntax::{Address, AddressBase, Declaration, Instruction, Operand};
 
 /// What may differ between threads of a block. A guess to the safe side for values; memory is taken to hold
@@ -72,21 +72,6 @@ impl Search<'_, '_, '_> {
     fn source(&mut self, step: usize) {
         let code = self.code;
         let Some(instruction) = code.steps.get(step).map(|found| found.instruction) else { return };
-        if instruction.base() == "call"
-            && let [Operand::List(results), _, ..] = instruction.operands.as_slice()
-        {
-            let names = results.iter().filter_map(|result| match result {
-                Operand::Name(name) => code.register(step, name),
-                _ => None,
-            });
-            let results: HashSet<Register> = names.collect();
-            results.iter().for_each(|register| self.taint(Version(register.0)));
-            // They are listed as read: the version that was there before has them as well.
-            let read = code.reads(step).iter().zip(self.uses.reads(step));
-            for (_, version) in read.filter(|(register, _)| results.contains(register)) {
-                self.taint(version);
-            }
-        }
         if self.differs_by_itself(step, instruction) {
             self.taint_results(step);
         }
@@ -95,7 +80,7 @@ impl Search<'_, '_, '_> {
     fn differs_by_itself(&self, step: usize, instruction: &Instruction<'_>) -> bool {
         match instruction.base() {
             "atom" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" | "mma" | "wmma" | "wgmma"
-            | "ldmatrix" | "movmatrix" | "tcgen05" | "mbarrier" => true,
+            | "ldmatrix" | "movmatrix" | "tcgen05" | "mbarrier" | "call" => true,
             "ld" if instruction.has("local") => true,
             "ld" if ["volatile", "relaxed", "acquire", "mmio"].iter().any(|word| instruction.has(word)) => true,
             "ld" if instruction.has("param") => instruction.operands.iter().any(|operand| match operand {

@@ -418,11 +418,13 @@ impl<'a> Instruction<'a> {
         let none = match self.base() {
             "st" | "red" | "bar" | "barrier" | "bra" | "brx" | "ret" | "exit" | "trap" | "brkpt" | "membar"
             | "fence" | "prefetch" | "prefetchu" | "cp" | "stmatrix" | "nanosleep" | "pmevent" | "discard"
-            | "applypriority" | "griddepcontrol" | "setmaxnreg" | "sust" | "sured" | "stackrestore" | "call" => true,
+            | "applypriority" | "griddepcontrol" | "setmaxnreg" | "sust" | "sured" | "stackrestore" => true,
             "mbarrier" => {
                 !(self.has("arrive") || self.has("test_wait") || self.has("try_wait") || self.has("pending_count"))
                     || matches!(self.operands.first(), Some(Operand::Address(_)))
             }
+            // (results), function, (arguments): only the first list is written, and it may be missing.
+            "call" => !matches!(self.operands.as_slice(), [Operand::List(_), _, ..]),
             "multimem" => !self.has("ld_reduce"),
             "wmma" => self.has("store"),
             "wgmma" => !self.has("mma_async"),

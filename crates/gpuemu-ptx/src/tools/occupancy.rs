@@ -5,6 +5,7 @@
 //! are one on the machine where a kernel uses many of them.
 
 use gpuemu_common::artifact::Occupancy;
+use gpuemu_common::config::architecture_number;
 
 /// The most shared memory that a block may declare with a size that the code fixes, on every architecture. More has
 /// to be asked for at launch.
@@ -51,9 +52,7 @@ const MULTIPROCESSORS: [Multiprocessor; 14] = [
 
 impl Multiprocessor {
     fn of(architecture: &str) -> Option<&'static Self> {
-        // `sm_90a` and `sm_100f` are machines like `sm_90` and `sm_100`, with instructions of their own.
-        let name = architecture.strip_prefix("sm_")?;
-        let number = name.strip_suffix(['a', 'f']).unwrap_or(name).parse::<u32>().ok()?;
+        let number = architecture_number(architecture)?;
         MULTIPROCESSORS.iter().find(|multiprocessor| multiprocessor.architecture == number)
     }
 

@@ -2,10 +2,9 @@
 
 use std::path::PathBuf;
 
-use gpuemu_common::artifact::KernelStatus;
 use gpuemu_common::protocol::LaunchOptions;
 
-use super::kernel_options::{ArchitectureOptions, FileLook, ProjectLook, any, look_at_files, look_at_project};
+use super::kernel_options::{ArchitectureOptions, FileLook, ProjectLook, look_at_files, look_at_project};
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, Output};
@@ -49,6 +48,6 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
     };
     arguments.output.write(&text)?;
     // What the linter says of them is for `gpuemu lint`.
-    let unread = any(&report.kernels, KernelStatus::Error);
+    let unread = report.kernels.iter().any(|kernel| kernel.artifact.is_none());
     Ok(if unread { exit_code::ENVIRONMENT_ERROR } else { exit_code::PASSED })
 }
