@@ -46,6 +46,14 @@ pub enum Check {
     Metamorphic,
     /// A structural property that the user demands does not hold.
     Invariant,
+    /// An address that is not a multiple of what the access needs.
+    Misaligned,
+    /// Memory was read that nothing had written.
+    Uninitialised,
+    /// Accesses to the same memory that nothing orders.
+    Race,
+    /// Barriers or operations of a warp that not all threads reach as they must.
+    Synchronisation,
 }
 
 impl Check {
@@ -59,6 +67,10 @@ impl Check {
                 | Check::Aliasing
                 | Check::OutputOverwritten
                 | Check::StaleResult
+                | Check::Misaligned
+                | Check::Uninitialised
+                | Check::Race
+                | Check::Synchronisation
         )
     }
 
@@ -83,6 +95,10 @@ impl Check {
             Check::LaterCalls => "later_calls",
             Check::Metamorphic => "metamorphic",
             Check::Invariant => "invariant",
+            Check::Misaligned => "misaligned",
+            Check::Uninitialised => "uninitialised",
+            Check::Race => "race",
+            Check::Synchronisation => "synchronisation",
         }
     }
 }

@@ -7,11 +7,13 @@ compile_error!("tensor bytes are little-endian; big-endian targets are not suppo
 pub mod artifact;
 pub mod config;
 pub mod dtype;
+pub mod emulation;
 pub mod finding;
 pub mod float_format;
 pub mod layout;
 mod named;
 pub mod nearest;
+pub mod npy;
 pub mod number_text;
 pub mod precision;
 pub mod protocol;

@@ -82,6 +82,9 @@ name = "p"
 [[kernels]]
 name = "fused"
 source = "fused.ptx"
+grid = ["M"]
+block = [128]
+args = ["out", "a", "b"]
 
 [[ops]]
 name = "mine"
@@ -100,7 +103,7 @@ timeout = 2.5
     )
     .unwrap();
     let op = &config.ops[0];
-    assert_eq!(op.line, 10);
+    assert_eq!(op.line, 13);
     assert_eq!(op.source, OpSource::Kernel("fused".to_string()));
     assert_eq!(op.signature.as_ref().unwrap().value, "a[M,K] b[K,N] -> out[M,N]");
     assert_eq!(op.dims["M"], DimensionRange::List(vec![1, 7]));

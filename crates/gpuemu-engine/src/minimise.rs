@@ -157,6 +157,9 @@ impl Search<'_> {
     }
 
     fn try_descriptor(&mut self, descriptor: &CaseDescriptor) -> bool {
+        if !self.runner.covers(self.subject.schema(), descriptor) {
+            return false;
+        }
         match materialise(self.subject.schema(), descriptor) {
             Ok(case) => self.try_case(case),
             Err(_) => false,

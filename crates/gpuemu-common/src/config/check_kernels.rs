@@ -1,5 +1,6 @@
 //! Impossible values of compiled kernels, each pointed at where it stands.
 
+use super::check_launch::check_launch;
 use super::error::{ConfigError, Source};
 use super::kernels::{KernelTable, LintTable, SourceKind, check_architecture};
 use super::located::Located;
@@ -12,6 +13,7 @@ pub(super) fn check_kernel(kernel: &KernelTable, source: &Source) -> Result<(), 
         let hint = "name a .ptx file, a .cu file, or a Triton kernel as file.py:kernel".to_string();
         return Err(source.invalid(&kernel.source.span, message, Some(hint)));
     };
+    check_launch(kernel, source)?;
     let Some(compile) = &kernel.compile else { return Ok(()) };
     let known = kind.compile_keys();
     if let Some((key, span)) = compile.keys().into_iter().find(|(key, _)| !known.contains(key)) {

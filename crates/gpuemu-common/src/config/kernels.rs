@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::Source;
+use super::expression::Expression;
+use super::launch::{LaunchTable, VariantTable, resolve_launch};
 use super::located::Located;
 use super::resolve::line_of;
 use crate::artifact::Severity;
@@ -25,6 +27,20 @@ pub struct KernelTable {
     pub compile: Option<CompileTableFile>,
     /// Checks of the compiled artifact.
     pub artifact_checks: Option<ArtifactChecksTable>,
+    /// The entry that is launched; the only one of the file by default.
+    pub entry: Option<Located<String>>,
+    /// Blocks of a launch, one to three numbers or expressions: `["rows(input)", 1, 1]`. With `block` and `args` it is
+    /// the launch table that makes an op of the kernel.
+    pub grid: Option<Located<Vec<Located<Expression>>>>,
+    /// Threads of a block, one to three numbers or expressions.
+    pub block: Option<Located<Vec<Located<Expression>>>>,
+    /// Bytes of dynamic shared memory. Default 0.
+    pub shared: Option<Located<Expression>>,
+    /// Arguments in the order of the PTX: tensors of the op, numbers and expressions, and "null", which Triton's two
+    /// parameters at the end are given.
+    pub args: Option<Located<Vec<Located<Expression>>>>,
+    /// Compiled kernels for some cases each, in place of the source. What no variant covers is not generated.
+    pub variants: Option<Located<Vec<VariantTable>>>,
 }
 
 /// `[kernels.compile]`: how PTX comes of a `.cu` file or a Triton kernel.
@@ -197,6 +213,8 @@ pub struct Kernel {
     pub compile: CompileTable,
     /// Checks of the artifact.
     pub artifact_checks: ArtifactChecks,
+    /// How it is launched, if it can be.
+    pub launch: Option<LaunchTable>,
 }
 
 /// What a compiled kernel is held to. A limit that is not there is not checked.
@@ -231,6 +249,7 @@ pub struct Lint {
 
 /// Fills in defaults. What `[lint]` says holds for every kernel that does not say otherwise.
 pub(super) fn resolve_kernel(table: KernelTable, lint: &LintTable, source: &Source) -> Kernel {
+    let launch = resolve_launch(&table);
     let checks = table.artifact_checks.unwrap_or_default();
     let mut severity = lint.severity.clone().unwrap_or_default();
     severity.extend(checks.severity);
@@ -253,6 +272,7 @@ pub(super) fn resolve_kernel(table: KernelTable, lint: &LintTable, source: &Sour
             severity,
             fail_on_unchecked: lint.fail_on_unchecked.unwrap_or(false),
         },
+        launch,
     }
 }
 

@@ -5,8 +5,11 @@
 
 mod check;
 mod check_kernels;
+mod check_launch;
 mod error;
+pub mod expression;
 mod kernels;
+pub mod launch;
 mod load;
 mod located;
 mod merge;

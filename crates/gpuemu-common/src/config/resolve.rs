@@ -287,6 +287,7 @@ pub(super) fn resolve(
     for op in file.ops.into_iter().flatten() {
         if let Some(kernel) = &op.kernel {
             known(source, "kernel", kernel, kernels.iter().map(|kernel| kernel.name.as_str()))?;
+            launchable(source, &op.name.value, kernel, &kernels)?;
         }
         ops.push(resolve_op(op, &validation, &daemon, source));
     }
@@ -351,6 +352,16 @@ fn known<'a>(
     }
     let hint = nearest(&name.value, names).map(|meant| format!("did you mean `{meant}`?"));
     Err(source.invalid(&name.span, format!("there is no {what} '{}'", name.value), hint))
+}
+
+/// A kernel that an op is made of has to say how it is launched.
+fn launchable(source: &Source, op: &str, name: &Located<String>, kernels: &[Kernel]) -> Result<(), ConfigError> {
+    if kernels.iter().any(|kernel| kernel.name == name.value && kernel.launch.is_some()) {
+        return Ok(());
+    }
+    let message = format!("op '{op}' is the kernel '{}', which has no launch table", name.value);
+    let hint = Some("give the kernel grid, block and args".to_string());
+    Err(source.invalid(&name.span, message, hint))
 }
 
 fn resolve_validation(table: ValidationTable, source: &Source) -> Result<Validation, ConfigError> {

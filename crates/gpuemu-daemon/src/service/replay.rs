@@ -11,7 +11,7 @@ use gpuemu_engine::case::materialise;
 use gpuemu_engine::minimise::{Budget, MinimiseStrategy, minimise_case};
 use gpuemu_engine::oracle::allowance::allowance;
 use gpuemu_engine::oracle::judge::run_case;
-use gpuemu_engine::runner::Runner;
+use gpuemu_engine::runner::{Runner, RunnerKind};
 use gpuemu_engine::{Case, CaseDescriptor, Verdict, judge};
 
 use super::records::{stored_failure, stored_result};
@@ -377,11 +377,15 @@ fn replay_one(project: &Project, op: &mut Result<StartedOp, Failure>, record: &F
 }
 
 /// The checks in the order in which they are made.
-const ORDER: [Check; 18] = [
+const ORDER: [Check; 22] = [
     Check::Runner,
     Check::Shape,
     Check::Dtype,
     Check::OutOfBounds,
+    Check::Misaligned,
+    Check::Uninitialised,
+    Check::Race,
+    Check::Synchronisation,
     Check::InputModified,
     Check::NotWritten,
     Check::Value,
@@ -427,6 +431,11 @@ fn not_made(check: Check, verdict: &Verdict, op: &ConfiguredOp) -> Option<String
         Check::OutOfBounds => unseen("stores out of bounds"),
         Check::InputModified => unseen("modified inputs"),
         Check::NotWritten => unseen("unwritten outputs"),
+        Check::Misaligned | Check::Uninitialised | Check::Race | Check::Synchronisation
+            if verdict.runner.kind != RunnerKind::PtxMachine =>
+        {
+            Some("only a compiled kernel in the PTX machine is checked for this".to_string())
+        }
         Check::Nondeterministic => unseen("determinism").map(|_| "there was one run".to_string()),
         Check::Aliasing => unseen("modified inputs"),
         Check::LaterCalls => Some("cases are repeated in a client's process only".to_string()),

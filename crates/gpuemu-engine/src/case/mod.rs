@@ -15,7 +15,7 @@ use gpuemu_common::{DType, Tensor, TensorError, seed_text};
 use crate::schema::{Domain, Parameters, Schema, Sizes, TensorSpec};
 
 pub use gpuemu_common::Layout;
-pub use sampler::Sampler;
+pub use sampler::{Coverage, Sampler};
 pub use values::Strategy;
 
 /// The version of everything that turns a seed into bytes; a change of any of it changes this.

@@ -1,5 +1,8 @@
 //! From a seed to a case descriptor.
 
+use std::fmt;
+use std::sync::Arc;
+
 use gpuemu_common::rng::case_seed;
 use gpuemu_common::{DType, Stream};
 
@@ -26,6 +29,45 @@ pub struct Sampler {
     pub absent: Vec<String>,
     /// Optional tensors that always take part.
     pub always: Vec<String>,
+    /// Which cases can be run at all; those that cannot are drawn again.
+    pub covered: Coverage,
+}
+
+/// Draws of a case before it is given up: by then cases that can be run are too rare to be found.
+const MOST_DRAWS: u64 = 1000;
+
+type Covers = dyn Fn(&Schema, &CaseDescriptor) -> bool + Send + Sync;
+
+/// What can be run: everything, or what a compiled kernel covers.
+#[derive(Clone, Default)]
+pub struct Coverage(Option<Arc<Covers>>);
+
+impl Coverage {
+    /// What a function says.
+    pub fn by(covers: impl Fn(&Schema, &CaseDescriptor) -> bool + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(covers)))
+    }
+
+    /// Whether a case can be run.
+    pub fn covers(&self, schema: &Schema, descriptor: &CaseDescriptor) -> bool {
+        self.0.as_ref().is_none_or(|covers| covers(schema, descriptor))
+    }
+}
+
+impl fmt::Debug for Coverage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(if self.0.is_some() { "some cases" } else { "all cases" })
+    }
+}
+
+impl PartialEq for Coverage {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (None, None) => true,
+            (Some(left), Some(right)) => Arc::ptr_eq(left, right),
+            _ => false,
+        }
+    }
 }
 
 impl Default for Sampler {
@@ -39,6 +81,7 @@ impl Default for Sampler {
             shapes: Vec::new(),
             absent: Vec::new(),
             always: Vec::new(),
+            covered: Coverage::default(),
         }
     }
 }
@@ -51,6 +94,17 @@ impl Sampler {
 
     /// The descriptor that a case seed stands for. `fingerprint` is the schema's, computed once.
     pub fn describe(&self, schema: &Schema, fingerprint: &str, seed: u64) -> CaseDescriptor {
+        let first = self.draw(schema, fingerprint, seed);
+        if self.covered.covers(schema, &first) {
+            return first;
+        }
+        // Drawn again from seeds that follow from the case's own: the same case, whoever draws it.
+        let again = (0..MOST_DRAWS).map(|draw| self.draw(schema, fingerprint, case_seed(seed, draw)));
+        let found = again.into_iter().find(|descriptor| self.covered.covers(schema, descriptor));
+        CaseDescriptor { seed, ..found.unwrap_or(first) }
+    }
+
+    fn draw(&self, schema: &Schema, fingerprint: &str, seed: u64) -> CaseDescriptor {
         let dtypes = if self.dtypes.is_empty() { &schema.dtypes } else { &self.dtypes };
         let dtype = Stream::new(seed, "dtype").pick(dtypes).copied().unwrap_or(DType::F32);
         let mut sizes = draw_case_sizes(&mut Stream::new(seed, "shape"), schema, self.budget);

@@ -131,6 +131,9 @@ fn escalate(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: &m
         let mut descriptor = case.descriptor.clone();
         descriptor.seed = escalation_seed(case.descriptor.seed, step as u64);
         descriptor.strategy = *strategy;
+        if !runner.covers(subject.schema(), &descriptor) {
+            continue;
+        }
         let Ok(extra) = materialise(subject.schema(), &descriptor) else { continue };
         let found = judge_once(subject, &extra, subject.expect(&extra), runner, false);
         if found.outcome == Outcome::Error {
@@ -256,6 +259,9 @@ fn interleave(prepared: &Prepared<'_>, runner: &mut dyn Runner, findings: &mut V
         return Some(());
     }
     let Some(neighbour) = neighbour(prepared.subject, prepared.case, &mut stream) else { return Some(()) };
+    if !runner.covers(prepared.subject.schema(), &neighbour.descriptor) {
+        return Some(());
+    }
     if let Err(error) = run_case(prepared.subject, &neighbour, runner) {
         findings.push(runner_failed(format!("a call with {} failed: {error}", neighbour.descriptor.sizes)));
         return None;

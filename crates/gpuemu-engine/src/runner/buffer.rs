@@ -93,6 +93,17 @@ impl Buffer {
         &self.memory.as_bytes()[GUARD_BYTES..GUARD_BYTES + self.data_bytes]
     }
 
+    /// Where between the guard bands the element at index 0 lies, in elements.
+    pub fn data_offset(&self) -> usize {
+        self.offset - GUARD_BYTES / self.dtype.size()
+    }
+
+    /// Replaces the bytes between the guard bands, as far as there are any.
+    pub fn set_data(&mut self, bytes: &[u8]) {
+        let count = self.data_bytes.min(bytes.len());
+        self.memory.as_bytes_mut()[GUARD_BYTES..GUARD_BYTES + count].copy_from_slice(&bytes[..count]);
+    }
+
     /// The elements' bytes in row-major order.
     pub fn contiguous_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -103,8 +114,7 @@ impl Buffer {
 
     /// A copy without the guard bands, strides and gaps included.
     pub fn to_tensor(&self) -> Result<Tensor, TensorError> {
-        let offset = self.offset - GUARD_BYTES / self.dtype.size();
-        Tensor::new(self.dtype, self.shape.clone(), self.strides.clone(), offset, Storage::copy_of(self.data()))
+        Tensor::new(self.dtype, self.shape.clone(), self.strides.clone(), self.data_offset(), Storage::copy_of(self.data()))
     }
 
     /// Damage to the guard bands, if any.

@@ -13,6 +13,7 @@ use gpuemu_common::{DType, Tensor};
 
 pub use buffer::{Buffer, GuardDamage};
 
+use crate::case::CaseDescriptor;
 use crate::schema::{Parameters, Schema, Sizes, TensorSpec};
 use crate::verdict::Finding;
 
@@ -130,6 +131,12 @@ impl Invocation<'_> {
 pub trait Runner: Send {
     /// What it is.
     fn description(&self) -> &RunnerDescription;
+
+    /// Whether it can run a case at all: a compiled kernel is made for some sizes and dtypes.
+    fn covers(&self, schema: &Schema, descriptor: &CaseDescriptor) -> bool {
+        let _ = (schema, descriptor);
+        true
+    }
 
     /// Computes the outputs of one call.
     fn run(&mut self, invocation: &mut Invocation<'_>) -> Result<(), RunnerError>;

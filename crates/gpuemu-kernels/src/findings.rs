@@ -1,0 +1,53 @@
+//! What the machine saw, as the engine reports it.
+
+use gpuemu_common::emulation::{AccessCheck, AccessFault, AccessFinding};
+use gpuemu_engine::verdict::{BugClass, Check, Finding};
+
+/// A finding of the machine as one of a verdict.
+pub fn finding(found: &AccessFinding) -> Finding {
+    let (check, bug_class) = match found.fault {
+        AccessFault::OutOfBounds | AccessFault::Unmapped => (Check::OutOfBounds, BugClass::OutOfBounds),
+        AccessFault::Misaligned => (Check::Misaligned, BugClass::OutOfBounds),
+        AccessFault::ReadOnly => (Check::InputModified, BugClass::InputOverwritten),
+        AccessFault::Uninitialised => (Check::Uninitialised, BugClass::StaleMemory),
+        AccessFault::NeverWritten => (Check::NotWritten, BugClass::NeverWritten),
+        AccessFault::Race | AccessFault::CopyInFlight => (Check::Race, BugClass::Race),
+        AccessFault::DivergentBarrier
+        | AccessFault::BarrierCount
+        | AccessFault::InactiveLane
+        | AccessFault::MemberMask => (Check::Synchronisation, BugClass::Race),
+    };
+    Finding {
+        check,
+        tensor: found.buffer.clone().unwrap_or_default(),
+        mismatched: 0,
+        elements: 0,
+        worst: None,
+        bug_class,
+        explanation: words(found),
+    }
+}
+
+/// A finding in words: what, where, by whom, with whom.
+pub fn words(found: &AccessFinding) -> String {
+    let mut words = found.message.clone();
+    if let Some(place) = &found.place {
+        words.push_str(&format!("; `{}` at {place}", place.instruction));
+    }
+    if let Some(thread) = &found.thread {
+        words.push_str(&format!(", by {thread}"));
+    }
+    if let Some(other) = &found.other {
+        let did = if other.write { "written" } else { "read" };
+        words.push_str(&format!("; {did} by {} with `{}` at {}", other.thread, other.place.instruction, other.place));
+    }
+    if found.occurrences > 1 {
+        words.push_str(&format!(" ({} times)", found.occurrences));
+    }
+    words
+}
+
+/// Whether a finding is about an output that nothing wrote, which the engine sees for itself.
+pub(crate) fn is_for_the_engine(found: &AccessFinding) -> bool {
+    found.fault == AccessFault::NeverWritten && found.fault.check() == AccessCheck::Init
+}

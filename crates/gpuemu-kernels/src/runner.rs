@@ -1,0 +1,182 @@
+//! The runner of a compiled kernel: a case becomes a launch, the machine runs it, and what it wrote goes back.
+
+use std::sync::Arc;
+
+use gpuemu_common::config::expression::Value;
+use gpuemu_common::config::launch::LaunchArgument;
+use gpuemu_engine::case::CaseDescriptor;
+use gpuemu_engine::runner::{Buffer, Invocation, Runner, RunnerDescription, RunnerError, RunnerKind};
+use gpuemu_engine::schema::Schema;
+use gpuemu_ptx::machine::{Argument, Buffer as MachineBuffer, Launch, LaunchError, LaunchOptions, Parameter, Role};
+use gpuemu_ptx::syntax::ScalarType;
+
+use crate::facts::CaseFacts;
+use crate::findings::{finding, is_for_the_engine};
+use crate::kernel::CompiledKernel;
+
+/// A compiled kernel, as the engine runs it.
+pub struct KernelRunner {
+    description: RunnerDescription,
+    kernel: Arc<CompiledKernel>,
+    options: LaunchOptions,
+}
+
+/// Which tensor of the call a buffer of the launch is.
+enum Tensor {
+    Input,
+    Output(usize),
+}
+
+impl KernelRunner {
+    /// A runner of a kernel.
+    pub fn new(kernel: Arc<CompiledKernel>, options: LaunchOptions) -> Self {
+        let description = RunnerDescription {
+            name: format!("{} in the PTX machine", kernel.name()),
+            kind: RunnerKind::PtxMachine,
+            layouts: kernel.reads_strides(),
+            writes_into_buffers: true,
+            // A store to an input is a finding of the machine, and never happens.
+            inputs_watched: true,
+            refills: false,
+        };
+        Self { description, kernel, options }
+    }
+
+    fn launch(&self, invocation: &Invocation<'_>) -> Result<(Launch, Vec<Tensor>, Arc<gpuemu_ptx::machine::Program>), RunnerError> {
+        let raised = |error: String| RunnerError::Raised(error);
+        let facts = CaseFacts::of_invocation(invocation);
+        let table = self.kernel.launch_table();
+        let covering = table.covering(&facts).map_err(|error| raised(error.to_string()))?;
+        let covering = covering.ok_or_else(|| {
+            raised(format!("no variant of kernel '{}' covers sizes {} in {}", self.kernel.name(), invocation.sizes, invocation.dtype))
+        })?;
+        let launch = covering.launch(&facts).map_err(|error| raised(error.to_string()))?;
+        let program = self.kernel.program(launch.ptx, launch.entry).map_err(raised)?;
+        let parameters = program.parameters();
+        if parameters.len() != launch.args.len() {
+            return Err(raised(format!(
+                "kernel '{}' has {} parameters, its launch table gives {} arguments",
+                self.kernel.name(),
+                parameters.len(),
+                launch.args.len()
+            )));
+        }
+        let mut arguments: Vec<Argument> = Vec::new();
+        let mut tensors = Vec::new();
+        let mut known: Vec<(String, usize)> = Vec::new();
+        for (argument, parameter) in launch.args.iter().zip(parameters) {
+            let bytes = match argument {
+                LaunchArgument::Tensor(name) => {
+                    if let Some((_, place)) = known.iter().find(|(other, _)| other == name) {
+                        // The same tensor twice is the same memory twice.
+                        let offset = match arguments.get(*place) {
+                            Some(Argument::Buffer(buffer)) => buffer.pointer,
+                            _ => 0,
+                        };
+                        arguments.push(Argument::Within { argument: *place, offset });
+                        continue;
+                    }
+                    known.push((name.clone(), arguments.len()));
+                    let (buffer, tensor) = buffer_of(invocation, name)
+                        .ok_or_else(|| raised(format!("tensor '{name}' does not take part in this case")))?;
+                    arguments.push(Argument::Buffer(buffer));
+                    tensors.push(tensor);
+                    continue;
+                }
+                LaunchArgument::Null => vec![0; parameter.bytes as usize],
+                LaunchArgument::Value(value) => bytes_of(value, parameter).map_err(raised)?,
+            };
+            arguments.push(Argument::Value(bytes));
+        }
+        let launch =
+            Launch { grid: launch.grid, block: launch.block, shared_bytes: launch.shared, arguments };
+        Ok((launch, tensors, program))
+    }
+}
+
+impl Runner for KernelRunner {
+    fn description(&self) -> &RunnerDescription {
+        &self.description
+    }
+
+    fn covers(&self, schema: &Schema, descriptor: &CaseDescriptor) -> bool {
+        self.kernel.covers(schema, descriptor)
+    }
+
+    fn run(&mut self, invocation: &mut Invocation<'_>) -> Result<(), RunnerError> {
+        let (launch, tensors, program) = self.launch(invocation)?;
+        let outcome = program.launch(&launch, &self.options).map_err(runner_error)?;
+        for (tensor, bytes) in tensors.iter().zip(&outcome.buffers) {
+            if let Tensor::Output(place) = tensor
+                && let Some(output) = invocation.outputs.get_mut(*place)
+            {
+                output.set_data(bytes);
+            }
+        }
+        let findings = outcome.findings.iter().filter(|found| !is_for_the_engine(found)).map(finding);
+        invocation.findings.extend(findings);
+        Ok(())
+    }
+}
+
+fn runner_error(error: LaunchError) -> RunnerError {
+    match error {
+        LaunchError::Endless { .. } => RunnerError::Crashed(error.to_string()),
+        LaunchError::Trap { .. } => RunnerError::Crashed(error.to_string()),
+        LaunchError::Assertion { .. } | LaunchError::Refused(_) => RunnerError::Raised(error.to_string()),
+    }
+}
+
+/// The memory of a tensor of the call. One that is written in place is the output, which holds the input.
+fn buffer_of(invocation: &Invocation<'_>, name: &str) -> Option<(MachineBuffer, Tensor)> {
+    let place = invocation.output_names().position(|output| output == name);
+    if let Some(place) = place {
+        let in_place = invocation.overwriting().any(|other| other == name);
+        let role = if in_place { Role::InputOutput } else { Role::Output };
+        return Some((memory_of(name, invocation.outputs.get(place)?, role), Tensor::Output(place)));
+    }
+    Some((memory_of(name, invocation.input(name)?, Role::Input), Tensor::Input))
+}
+
+fn memory_of(name: &str, buffer: &Buffer, role: Role) -> MachineBuffer {
+    let size = buffer.dtype().size() as u64;
+    let contents = buffer.data().to_vec();
+    MachineBuffer {
+        name: name.to_string(),
+        role,
+        bytes: contents.len() as u64,
+        contents,
+        offset: 0,
+        pointer: buffer.data_offset() as u64 * size,
+        element_bytes: size as u32,
+    }
+}
+
+/// A number in the bytes of a parameter.
+fn bytes_of(value: &Value, parameter: &Parameter) -> Result<Vec<u8>, String> {
+    let bytes = parameter.bytes as usize;
+    let float = matches!(parameter.scalar, ScalarType::F32 | ScalarType::F64);
+    let not_a_number = || format!("parameter '{}' cannot be {value}", parameter.name);
+    let number = match value {
+        Value::Integer(number) => *number,
+        Value::Boolean(truth) => i64::from(*truth),
+        Value::Float(number) if float || bytes == 4 || bytes == 8 => {
+            return Ok(if bytes == 8 { number.to_le_bytes().to_vec() } else { (*number as f32).to_le_bytes().to_vec() });
+        }
+        _ => return Err(not_a_number()),
+    };
+    match parameter.scalar {
+        ScalarType::F32 => Ok((number as f32).to_le_bytes().to_vec()),
+        ScalarType::F64 => Ok((number as f64).to_le_bytes().to_vec()),
+        _ => {
+            let bits = 8 * bytes.min(8) as u32;
+            // It must fit, as a signed number or as one without a sign.
+            let fits = bits >= 64 || (-(1i64 << (bits - 1))..1i64 << bits).contains(&number);
+            if bytes > 8 || !fits {
+                return Err(format!("parameter '{}' has {bytes} bytes, which {number} does not fit", parameter.name));
+            }
+            Ok(number.to_le_bytes()[..bytes].to_vec())
+        }
+    }
+}
+

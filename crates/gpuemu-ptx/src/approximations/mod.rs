@@ -1,0 +1,20 @@
+//! Approximated functions: the special-function unit of the chip, bit for bit, and the same functions rounded
+//! correctly.
+
+mod coefficients;
+pub mod correct;
+pub mod double;
+pub mod extended;
+pub mod narrow;
+pub mod single;
+pub mod unit;
+
+/// How approximated functions round.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Approximation {
+    /// As the chip's special-function unit does.
+    #[default]
+    Chip,
+    /// Correctly, to the nearest number.
+    Correct,
+}

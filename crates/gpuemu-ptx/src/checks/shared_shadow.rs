@@ -1,0 +1,410 @@
+//! Who last wrote and read every piece of a block's shared memory.
+//!
+//! A piece is as large as the smallest access of the kernel, so that neighbours are never taken for one. What is not
+//! ordered by a barrier is a race; pieces under an asynchronous copy belong to nobody until the copy was waited for.
+
+use super::clocks::{Clocks, Knowledge};
+
+/// Who did something: clock, warp and lane, in one number. Larger clocks are larger numbers.
+const LANE_BITS: u32 = 5;
+const WARP_BITS: u32 = 5;
+/// Several lanes of one warp.
+const SEVERAL_LANES: u32 = 1 << (LANE_BITS + WARP_BITS);
+/// Several warps.
+const SEVERAL_WARPS: u32 = 1 << (LANE_BITS + WARP_BITS + 1);
+const CLOCK_SHIFT: u32 = LANE_BITS + WARP_BITS + 2;
+/// The largest clock; from there on everything counts as ordered, which no block has come near.
+const MOST_CLOCK: u32 = (1 << (32 - CLOCK_SHIFT)) - 2;
+/// A piece that an asynchronous copy is on its way to.
+const IN_FLIGHT: u32 = u32::MAX;
+
+/// A thread of the block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Accessor {
+    /// Its warp.
+    pub warp: u32,
+    /// Its lane.
+    pub lane: u32,
+}
+
+impl Accessor {
+    fn key(self, clock: u32) -> u32 {
+        clock.min(MOST_CLOCK) << CLOCK_SHIFT | self.warp << LANE_BITS | self.lane
+    }
+
+    fn of(key: u32) -> Self {
+        Self { warp: key >> LANE_BITS & 31, lane: key & 31 }
+    }
+}
+
+/// What all lanes of a warp have in common when they access shared memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Stamp {
+    warp: u32,
+    step: u32,
+    /// Keys below this are of accesses that the warp knows of, whoever made them.
+    limit: u32,
+    /// The key of lane 0.
+    key: u32,
+}
+
+impl Stamp {
+    /// Of a warp that is at an instruction.
+    #[inline]
+    pub fn new(warp: u32, step: u32, clocks: &Clocks) -> Self {
+        let limit = (clocks.knowledge(warp).least.min(MOST_CLOCK) + 1) << CLOCK_SHIFT;
+        Self { warp, step, limit, key: Accessor { warp, lane: 0 }.key(clocks.clock(warp)) }
+    }
+}
+
+/// Lanes whose bytes lie side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SharedRun {
+    /// The first byte.
+    pub offset: usize,
+    /// Bytes of a lane.
+    pub lane_bytes: usize,
+    /// Lanes.
+    pub lanes: usize,
+    /// The first of them.
+    pub first: usize,
+}
+
+/// What is wrong with an access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conflict {
+    /// Nothing wrote it before.
+    Uninitialised,
+    /// An asynchronous copy to it was not waited for; the instruction that began the copy.
+    InFlight(u32),
+    /// Somebody else accessed it, and nothing orders the two.
+    Race {
+        /// The other's instruction.
+        step: u32,
+        /// The other; of several, one of them.
+        other: Accessor,
+        /// Whether the other wrote.
+        wrote: bool,
+    },
+}
+
+/// The shadow of a block's shared memory.
+#[derive(Debug, Clone, Default)]
+pub struct SharedShadow {
+    granule_shift: u32,
+    writes: Vec<u32>,
+    write_steps: Vec<u32>,
+    reads: Vec<u32>,
+    read_steps: Vec<u32>,
+}
+
+impl SharedShadow {
+    /// Of so many bytes, in pieces of 1, 2 or 4.
+    pub fn new(bytes: usize, granule: u32) -> Self {
+        let granule = granule.clamp(1, 4).next_power_of_two();
+        let pieces = bytes.div_ceil(granule as usize);
+        Self {
+            granule_shift: granule.trailing_zeros(),
+            writes: vec![0; pieces],
+            write_steps: vec![0; pieces],
+            reads: vec![0; pieces],
+            read_steps: vec![0; pieces],
+        }
+    }
+
+    /// As at the beginning of a block.
+    pub fn clear(&mut self) {
+        self.writes.fill(0);
+        self.reads.fill(0);
+    }
+
+    fn pieces(&self, offset: usize, bytes: usize) -> std::ops::Range<usize> {
+        let first = offset >> self.granule_shift;
+        let last = (offset + bytes.max(1) - 1) >> self.granule_shift;
+        first..(last + 1).min(self.writes.len())
+    }
+
+    /// Pieces of a lane, as a power of two.
+    fn lane_shift(&self, lane_bytes: usize) -> u32 {
+        lane_bytes.trailing_zeros().saturating_sub(self.granule_shift)
+    }
+
+    /// Lanes that lie side by side read; gives the first thing that is wrong, and the piece's offset in bytes.
+    #[inline]
+    pub fn read(
+        &mut self,
+        run: SharedRun,
+        stamp: Stamp,
+        clocks: &Clocks,
+        is_strong: impl Fn(u32) -> bool,
+    ) -> Option<(usize, Conflict)> {
+        let range = self.pieces(run.offset, run.lane_bytes * run.lanes);
+        let shift = self.lane_shift(run.lane_bytes);
+        let key = stamp.key + run.first as u32;
+        let suspicious = match range.len() {
+            // Rows of matrices, and words or vectors of a whole warp: lengths that the compiler unrolls.
+            4 => self.note_read::<4>(range.start, shift, key, stamp),
+            32 => self.note_read::<32>(range.start, shift, key, stamp),
+            128 => self.note_read::<128>(range.start, shift, key, stamp),
+            _ => range.clone().fold(false, |suspicious, place| {
+                let key = key + ((place - range.start) as u32 >> shift);
+                self.note_read::<1>(place, 0, key, stamp) | suspicious
+            }),
+        };
+        if suspicious { self.conflict_of_read(range, shift, run.first, stamp, clocks, is_strong) } else { None }
+    }
+
+    /// Notes that pieces are read; whether something about them may be wrong.
+    #[inline(always)]
+    fn note_read<const PIECES: usize>(&mut self, start: usize, shift: u32, key: u32, stamp: Stamp) -> bool {
+        let Some(writes) = self.writes[start..].first_chunk::<PIECES>() else { return true };
+        let (mut most, mut least) = (0, u32::MAX);
+        for write in writes {
+            most = most.max(*write);
+            least = least.min(*write);
+        }
+        if let Some(reads) = self.reads[start..].first_chunk_mut::<PIECES>() {
+            for (place, read) in reads.iter_mut().enumerate() {
+                let key = key + (place as u32 >> shift);
+                let differs = *read ^ key;
+                let same_thread = differs & (SEVERAL_LANES - 1) == 0 && *read & (SEVERAL_LANES | SEVERAL_WARPS) == 0;
+                let same_warp = (differs >> LANE_BITS) & 31 == 0 && *read & SEVERAL_WARPS == 0;
+                let several = if same_warp { SEVERAL_LANES } else { SEVERAL_WARPS };
+                *read = if *read < stamp.limit || same_thread { key } else { key | several };
+            }
+        }
+        if let Some(steps) = self.read_steps[start..].first_chunk_mut::<PIECES>() {
+            *steps = [stamp.step; PIECES];
+        }
+        most >= stamp.limit || least == 0
+    }
+
+    #[cold]
+    fn conflict_of_read(
+        &self,
+        range: std::ops::Range<usize>,
+        shift: u32,
+        first: usize,
+        stamp: Stamp,
+        clocks: &Clocks,
+        is_strong: impl Fn(u32) -> bool,
+    ) -> Option<(usize, Conflict)> {
+        let knowledge = clocks.knowledge(stamp.warp);
+        for place in range.clone() {
+            let write = self.writes[place];
+            let lane = first as u32 + ((place - range.start) as u32 >> shift);
+            let reader = Accessor { warp: stamp.warp, lane };
+            let other_step = self.write_steps[place];
+            let wrong = if write == 0 {
+                Conflict::Uninitialised
+            } else if write == IN_FLIGHT {
+                Conflict::InFlight(other_step)
+            } else if ordered(write, reader, knowledge) || (is_strong(stamp.step) && is_strong(other_step)) {
+                continue;
+            } else {
+                Conflict::Race { step: other_step, other: Accessor::of(write), wrote: true }
+            };
+            return Some((place << self.granule_shift, wrong));
+        }
+        None
+    }
+
+    /// Lanes that lie side by side write; `unchanged` says whether what is written to bytes is there already.
+    #[inline]
+    pub fn write(
+        &mut self,
+        run: SharedRun,
+        stamp: Stamp,
+        clocks: &Clocks,
+        is_strong: impl Fn(u32) -> bool,
+        unchanged: impl Fn(usize, usize) -> bool,
+    ) -> Option<(usize, Conflict)> {
+        let range = self.pieces(run.offset, run.lane_bytes * run.lanes);
+        let shift = self.lane_shift(run.lane_bytes);
+        let conflict = self.conflict_of_write(range.clone(), shift, run.first, stamp, clocks, is_strong, unchanged);
+        self.set_writer(range.clone(), shift, stamp.key + run.first as u32);
+        self.write_steps[range].fill(stamp.step);
+        conflict
+    }
+
+    fn set_writer(&mut self, range: std::ops::Range<usize>, shift: u32, key: u32) {
+        for (place, write) in self.writes[range].iter_mut().enumerate() {
+            *write = key + (place as u32 >> shift);
+        }
+    }
+
+    /// A thread reads and writes at once.
+    pub fn atomic(
+        &mut self,
+        run: SharedRun,
+        stamp: Stamp,
+        clocks: &Clocks,
+        is_strong: impl Fn(u32) -> bool,
+    ) -> Option<(usize, Conflict)> {
+        let range = self.pieces(run.offset, run.lane_bytes);
+        let unwritten = self.writes[range.clone()].iter().position(|write| *write == 0);
+        let conflict = self.write(run, stamp, clocks, is_strong, |_, _| false);
+        unwritten.map(|place| ((range.start + place) << self.granule_shift, Conflict::Uninitialised)).or(conflict)
+    }
+
+    /// An asynchronous copy to these bytes begins.
+    pub fn begin_copy(&mut self, run: SharedRun, stamp: Stamp, clocks: &Clocks) -> Option<(usize, Conflict)> {
+        let range = self.pieces(run.offset, run.lane_bytes * run.lanes);
+        let shift = self.lane_shift(run.lane_bytes);
+        let conflict =
+            self.conflict_of_write(range.clone(), shift, run.first, stamp, clocks, |_| false, |_, _| false);
+        self.writes[range.clone()].fill(IN_FLIGHT);
+        self.write_steps[range].fill(stamp.step);
+        conflict
+    }
+
+    /// Copies were waited for: from now on they are writes of the lanes that began them.
+    pub fn end_copy(&mut self, run: SharedRun, warp: u32, clocks: &Clocks) {
+        let range = self.pieces(run.offset, run.lane_bytes * run.lanes);
+        let key = Accessor { warp, lane: run.first as u32 }.key(clocks.clock(warp));
+        self.set_writer(range, self.lane_shift(run.lane_bytes), key);
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "what is known of an access, as it is")]
+    #[inline]
+    fn conflict_of_write(
+        &self,
+        range: std::ops::Range<usize>,
+        shift: u32,
+        first: usize,
+        stamp: Stamp,
+        clocks: &Clocks,
+        is_strong: impl Fn(u32) -> bool,
+        unchanged: impl Fn(usize, usize) -> bool,
+    ) -> Option<(usize, Conflict)> {
+        let mut most = 0;
+        for (write, read) in self.writes[range.clone()].iter().zip(&self.reads[range.clone()]) {
+            most = most.max(*write).max(*read);
+        }
+        if most < stamp.limit {
+            return None;
+        }
+        let knowledge = clocks.knowledge(stamp.warp);
+        for place in range.clone() {
+            let lane = first as u32 + ((place - range.start) as u32 >> shift);
+            let writer = Accessor { warp: stamp.warp, lane };
+            let (write, read) = (self.writes[place], self.reads[place]);
+            let (write_step, read_step) = (self.write_steps[place], self.read_steps[place]);
+            let at = place << self.granule_shift;
+            let strong = |other: u32| is_strong(stamp.step) && is_strong(other);
+            if write == IN_FLIGHT {
+                return Some((at, Conflict::InFlight(write_step)));
+            }
+            if !ordered(write, writer, knowledge) && !strong(write_step) && !unchanged(at, 1 << self.granule_shift) {
+                let other = Accessor::of(write);
+                return Some((at, Conflict::Race { step: write_step, other, wrote: true }));
+            }
+            if !ordered(read, writer, knowledge) && !strong(read_step) {
+                let other = Accessor::of(read);
+                return Some((at, Conflict::Race { step: read_step, other, wrote: false }));
+            }
+        }
+        None
+    }
+
+    /// Who last wrote a byte, if anybody did.
+    pub fn last_writer(&self, offset: usize) -> Option<(Accessor, u32)> {
+        let place = offset >> self.granule_shift;
+        let key = *self.writes.get(place)?;
+        (key != 0 && key != IN_FLIGHT).then(|| (Accessor::of(key), self.write_steps[place]))
+    }
+}
+
+/// Whether what is in a key came before what a thread does now.
+fn ordered(key: u32, now: Accessor, knowledge: &Knowledge) -> bool {
+    if key == 0 {
+        return true;
+    }
+    let clock = key >> CLOCK_SHIFT;
+    if key & SEVERAL_WARPS != 0 {
+        return clock <= knowledge.least;
+    }
+    let by = Accessor::of(key);
+    let known = knowledge.own.get(by.warp as usize).copied().unwrap_or_default();
+    clock <= known || (by == now && key & SEVERAL_LANES == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const THREAD: Accessor = Accessor { warp: 0, lane: 0 };
+    const OTHER: Accessor = Accessor { warp: 1, lane: 3 };
+
+    fn run_of(by: Accessor) -> SharedRun {
+        SharedRun { offset: 4, lane_bytes: 4, lanes: 1, first: by.lane as usize }
+    }
+
+    fn read(shadow: &mut SharedShadow, by: Accessor, clocks: &Clocks) -> Option<Conflict> {
+        let stamp = Stamp::new(by.warp, 7, clocks);
+        shadow.read(run_of(by), stamp, clocks, |_| false).map(|(_, conflict)| conflict)
+    }
+
+    fn write(shadow: &mut SharedShadow, by: Accessor, clocks: &Clocks, same: bool) -> Option<Conflict> {
+        let stamp = Stamp::new(by.warp, 9, clocks);
+        shadow.write(run_of(by), stamp, clocks, |_| false, |_, _| same).map(|(_, conflict)| conflict)
+    }
+
+    #[test]
+    fn a_barrier_between_write_and_read_is_needed() {
+        let mut clocks = Clocks::new(0, 2);
+        let mut shadow = SharedShadow::new(64, 4);
+        assert_eq!(read(&mut shadow, THREAD, &clocks), Some(Conflict::Uninitialised));
+        clocks.meet(&[0, 1]);
+        assert_eq!(write(&mut shadow, THREAD, &clocks, false), None);
+        assert_eq!(read(&mut shadow, THREAD, &clocks), None);
+        assert!(matches!(read(&mut shadow, OTHER, &clocks), Some(Conflict::Race { step: 9, other: THREAD, wrote: true })));
+        clocks.meet(&[0, 1]);
+        assert_eq!(read(&mut shadow, OTHER, &clocks), None);
+        assert!(matches!(write(&mut shadow, THREAD, &clocks, false), Some(Conflict::Race { step: 7, wrote: false, .. })));
+        clocks.meet(&[0, 1]);
+        assert_eq!(write(&mut shadow, THREAD, &clocks, false), None);
+        assert_eq!(write(&mut shadow, OTHER, &clocks, true), None, "the same value is no harm");
+        assert!(write(&mut shadow, THREAD, &clocks, false).is_some());
+    }
+
+    #[test]
+    fn several_readers_are_all_remembered() {
+        let mut clocks = Clocks::new(0, 3);
+        let mut shadow = SharedShadow::new(64, 4);
+        write(&mut shadow, THREAD, &clocks, false);
+        clocks.meet(&[0, 1, 2]);
+        read(&mut shadow, THREAD, &clocks);
+        read(&mut shadow, OTHER, &clocks);
+        read(&mut shadow, THREAD, &clocks);
+        assert!(write(&mut shadow, THREAD, &clocks, false).is_some(), "warp 1 has read it too");
+    }
+
+    #[test]
+    fn a_barrier_of_the_warp_orders_its_lanes() {
+        let mut clocks = Clocks::new(0, 2);
+        let mut shadow = SharedShadow::new(64, 4);
+        let neighbour = Accessor { lane: 1, ..THREAD };
+        write(&mut shadow, THREAD, &clocks, false);
+        assert!(read(&mut shadow, neighbour, &clocks).is_some());
+        clocks.meet(&[0]);
+        assert_eq!(read(&mut shadow, neighbour, &clocks), None);
+        read(&mut shadow, THREAD, &clocks);
+        clocks.meet(&[0]);
+        assert_eq!(write(&mut shadow, THREAD, &clocks, false), None, "both readers are lanes of the warp");
+    }
+
+    #[test]
+    fn a_copy_in_flight_belongs_to_nobody() {
+        let mut clocks = Clocks::new(0, 2);
+        let mut shadow = SharedShadow::new(64, 4);
+        let copy = SharedRun { offset: 0, lane_bytes: 16, lanes: 1, first: 0 };
+        assert_eq!(shadow.begin_copy(copy, Stamp::new(0, 3, &clocks), &clocks), None);
+        assert_eq!(read(&mut shadow, THREAD, &clocks), Some(Conflict::InFlight(3)));
+        shadow.end_copy(copy, 0, &clocks);
+        assert_eq!(read(&mut shadow, THREAD, &clocks), None);
+        assert!(read(&mut shadow, OTHER, &clocks).is_some());
+        clocks.meet(&[0, 1]);
+        assert_eq!(read(&mut shadow, OTHER, &clocks), None);
+    }
+}

@@ -1,0 +1,121 @@
+//! A block: its warps, its shared memory, and its barriers.
+
+use crate::checks::{Clocks, SharedShadow};
+use crate::registers::LANES;
+
+use super::warp::{Wait, Warp};
+
+/// Barriers of a block.
+pub const BARRIERS: usize = 16;
+
+/// Who has come to a barrier.
+#[derive(Debug, Clone, Default)]
+pub struct BarrierState {
+    /// Lanes of each warp that have arrived.
+    pub arrived: Vec<u32>,
+    /// Threads that have arrived, warps counted whole where the barrier does.
+    pub threads: u32,
+    /// How many it waits for; none: all of the block that have not ended.
+    pub expected: Option<u32>,
+    /// Threads whose predicate is true, and how many have one.
+    pub votes: (u32, u32),
+    /// The instruction that the first came by.
+    pub step: u32,
+}
+
+impl BarrierState {
+    /// Whether anybody has come.
+    pub fn in_use(&self) -> bool {
+        self.threads > 0
+    }
+}
+
+/// A block that runs.
+#[derive(Debug, Default)]
+pub struct Block {
+    /// Its number in the grid.
+    pub number: u64,
+    /// Its place in the grid.
+    pub place: [u32; 3],
+    /// Its shared memory.
+    pub shared: Vec<u8>,
+    /// Who accessed it.
+    pub shadow: SharedShadow,
+    /// Its warps.
+    pub warps: Vec<Warp>,
+    /// Its barriers.
+    pub barriers: Vec<BarrierState>,
+    /// What its warps know of each other.
+    pub clocks: Clocks,
+    /// What it printed.
+    pub printed: String,
+    /// Instructions of its warps.
+    pub instructions: u64,
+    /// Instructions of their lanes.
+    pub lane_operations: u64,
+    /// The warp that goes on next.
+    pub turn: usize,
+}
+
+impl Block {
+    /// Whether all threads have ended.
+    pub fn ended(&self) -> bool {
+        self.warps.iter().all(Warp::ended)
+    }
+
+    /// All threads of the block.
+    pub fn threads(&self) -> u32 {
+        self.warps.iter().map(|warp| warp.threads.count_ones()).sum()
+    }
+
+    /// The barriers that everybody has come to.
+    pub fn complete_barriers(&self) -> Vec<u32> {
+        let in_use = self.barriers.iter().enumerate().filter(|(_, barrier)| barrier.in_use());
+        let complete = in_use.filter(|(_, barrier)| match barrier.expected {
+            Some(expected) => barrier.threads >= expected,
+            None => {
+                // Threads that have ended are not waited for; those of them that arrived before count once.
+                let gone: u32 = self
+                    .warps
+                    .iter()
+                    .zip(&barrier.arrived)
+                    .map(|(warp, arrived)| (warp.threads & !warp.live & !arrived).count_ones())
+                    .sum();
+                barrier.threads + gone >= self.threads()
+            }
+        });
+        complete.map(|(number, _)| number as u32).collect()
+    }
+
+    /// Lets everybody at a barrier go on, and gives the barrier as it was.
+    pub fn release(&mut self, number: u32) -> BarrierState {
+        let Some(state) = self.barriers.get_mut(number as usize) else { return BarrierState::default() };
+        let warps = state.arrived.len();
+        let state = std::mem::replace(state, BarrierState { arrived: vec![0; warps], ..BarrierState::default() });
+        let full = state.expected.is_none();
+        // Those that ended before count as if they had come: nothing of theirs is under way any more.
+        let met: Vec<u32> = (0..warps as u32)
+            .filter(|warp| {
+                let found = &self.warps[*warp as usize];
+                state.arrived[*warp as usize] != 0 || (full && found.live == 0)
+            })
+            .collect();
+        self.clocks.meet(&met);
+        for warp in &mut self.warps {
+            for fragment in &mut warp.fragments {
+                if fragment.wait == Wait::Barrier(number) {
+                    fragment.wait = Wait::Ready;
+                    fragment.step += 1;
+                }
+            }
+        }
+        state
+    }
+
+    /// The thread of a lane of a warp, for a block of a size.
+    pub fn thread(warp: u32, lane: u32, size: [u32; 3]) -> [u32; 3] {
+        let number = warp * LANES as u32 + lane;
+        let (x, y) = (size[0].max(1), size[1].max(1));
+        [number % x, number / x % y, number / x / y]
+    }
+}

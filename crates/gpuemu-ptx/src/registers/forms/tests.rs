@@ -1,0 +1,1 @@
+//! Recorded answers of the chip, a handful for each family.

@@ -1,0 +1,1 @@
+//! Products against recordings, against each other, and against plain restatements.
