@@ -10,12 +10,13 @@ use gpuemu_engine::minimise::{Budget, MinimiseStrategy, Minimised, minimise};
 use gpuemu_engine::oracle::naive::{self, NaiveInputs};
 use gpuemu_engine::oracle::strength::{Strength, Weakness};
 use gpuemu_engine::oracle::{Subject, judge};
+use gpuemu_engine::runner::{Runner, RunnerDescription};
 use gpuemu_engine::schema::Parameters;
 use gpuemu_engine::verdict::{BugClass, Outcome, Verdict};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::published::{Entry, Role};
+use crate::published::{Entry, Role, RunnerChoice};
 use crate::visibility::{Visibility, visibility};
 
 /// Counts of cases by what they could show and what was found.
@@ -90,6 +91,8 @@ pub struct NaiveRow {
 pub struct Row {
     /// The kernel.
     pub entry: Entry,
+    /// What ran it.
+    pub runner: RunnerDescription,
     /// Its cases.
     pub counts: CaseCounts,
     /// The usual check.
@@ -145,39 +148,49 @@ impl Tally {
 }
 
 /// Judges the case that a seed stands for, for a kernel of the corpus.
-pub fn replay(entry: &Entry, subject: &Subject, seed: u64) -> Option<Verdict> {
-    let case = materialise(subject.schema(), &subject.describe(&entry.sampler(), seed)).ok()?;
-    Some(judge(subject, &case, &mut entry.stand_in()))
+pub fn replay(entry: &Entry, choice: RunnerChoice, subject: &Subject, seed: u64) -> Result<Verdict, String> {
+    let descriptor = subject.describe(&entry.sampler(choice), seed);
+    let case = materialise(subject.schema(), &descriptor).map_err(|error| error.to_string())?;
+    Ok(judge(subject, &case, entry.runner(choice)?.as_mut()))
 }
 
 /// Runs a campaign of `cases` cases. `progress` is called with the number of cases done since the last call.
-pub fn run(entry: &Entry, subject: &Subject, base_seed: u64, cases: u64, progress: &(dyn Fn(u64) + Sync)) -> Row {
-    let sampler = entry.sampler();
+pub fn run(
+    entry: &Entry,
+    choice: RunnerChoice,
+    subject: &Subject,
+    base_seed: u64,
+    cases: u64,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Row, String> {
+    let sampler = entry.sampler(choice);
     let tally = (0..cases)
         .into_par_iter()
         .map(|index| {
-            let tally = one(entry, subject, &sampler, base_seed, index);
+            let tally = one(entry, entry.runner(choice)?.as_mut(), subject, &sampler, base_seed, index);
             progress(1);
-            tally
+            Ok(tally)
         })
-        .reduce(Tally::default, Tally::join);
+        .try_reduce(Tally::default, |left, right| Ok::<_, String>(left.join(right)))?;
+    let mut runner = entry.runner(choice)?;
     let smallest = tally.first.as_ref().and_then(|(_, verdict)| {
         let case = verdict.failing_case.as_deref().unwrap_or(&verdict.case);
         let budget = Budget { runs: 400, ..Budget::default() };
-        minimise(subject, case, &mut entry.stand_in(), MinimiseStrategy::Combined, budget)
+        minimise(subject, case, runner.as_mut(), MinimiseStrategy::Combined, budget)
     });
-    Row {
+    Ok(Row {
         entry: *entry,
+        runner: runner.description().clone(),
         counts: tally.counts,
-        naive: usual_check(entry, subject),
+        naive: usual_check(entry, choice, subject)?,
         weak: tally.strength.weaknesses(),
         suspected: tally.classes.iter().max_by_key(|(_, count)| **count).map(|(class, _)| *class),
         first: tally.first,
         smallest,
-    }
+    })
 }
 
-fn one(entry: &Entry, subject: &Subject, sampler: &Sampler, base_seed: u64, index: u64) -> Tally {
+fn one(entry: &Entry, runner: &mut dyn Runner, subject: &Subject, sampler: &Sampler, base_seed: u64, index: u64) -> Tally {
     let descriptor = subject.describe(sampler, case_seed(base_seed, index));
     let mut tally = Tally::default();
     let Ok(case) = materialise(subject.schema(), &descriptor) else {
@@ -185,10 +198,10 @@ fn one(entry: &Entry, subject: &Subject, sampler: &Sampler, base_seed: u64, inde
         tally.counts = CaseCounts { cases: 1, undetermined: 1, ..CaseCounts::default() };
         return tally;
     };
-    let mut stand_in = entry.stand_in();
-    let verdict = judge(subject, &case, &mut stand_in);
+    let verdict = judge(subject, &case, runner);
     let level = match (entry.role(), subject.expect(&case)) {
-        (Role::Bug, Ok(expectations)) => visibility(subject, &stand_in, &case, &expectations),
+        // The stand-in has the formula, whatever ran.
+        (Role::Bug, Ok(expectations)) => visibility(subject, &entry.stand_in(), &case, &expectations),
         _ => Visibility::Untouched,
     };
     tally.counts = CaseCounts::of(&verdict, level);
@@ -203,19 +216,24 @@ fn one(entry: &Entry, subject: &Subject, sampler: &Sampler, base_seed: u64, inde
 }
 
 /// `allclose` on one shape, five seeds, as people run it.
-fn usual_check(entry: &Entry, subject: &Subject) -> Vec<NaiveRow> {
+fn usual_check(entry: &Entry, choice: RunnerChoice, subject: &Subject) -> Result<Vec<NaiveRow>, String> {
     let sizes = entry.naive_sizes();
     let mut parameters = Parameters::default();
     for spec in &subject.schema().parameters {
         parameters.set(&spec.name, spec.default);
     }
-    let accepts = |dtype, inputs| naive::accepts(subject, &mut entry.stand_in(), &sizes, &parameters, dtype, inputs);
+    let accepts = |dtype, inputs| -> Result<bool, String> {
+        let mut runner = entry.runner(choice)?;
+        Ok(naive::accepts(subject, runner.as_mut(), &sizes, &parameters, dtype, inputs))
+    };
     [DType::F32, DType::F16, DType::BF16]
         .into_par_iter()
-        .map(|dtype| NaiveRow {
-            dtype,
-            accepts_uniform: accepts(dtype, NaiveInputs::Uniform),
-            accepts_normal: accepts(dtype, NaiveInputs::Normal),
+        .map(|dtype| {
+            Ok(NaiveRow {
+                dtype,
+                accepts_uniform: accepts(dtype, NaiveInputs::Uniform)?,
+                accepts_normal: accepts(dtype, NaiveInputs::Normal)?,
+            })
         })
         .collect()
 }

@@ -1,11 +1,18 @@
 //! The published corpus: 16 correct kernels and 10 with one seeded bug each (arXiv 2606.20128).
 
-use gpuemu_common::DType;
+use std::sync::Arc;
+
+use gpuemu_common::{DType, Layout};
+use gpuemu_engine::case::Coverage;
 use gpuemu_engine::oracle::Subject;
+use gpuemu_engine::runner::Runner;
 use gpuemu_engine::schema::{Parameters, Scalar, Schema, Sizes, SummationOrder};
 use gpuemu_engine::{Sampler, ops};
+use gpuemu_kernels::{CompiledKernel, KernelRunner};
+use gpuemu_ptx::machine::LaunchOptions;
 use serde::Serialize;
 
+use crate::compiled;
 use crate::kernels::{Kernel, all};
 use crate::mutation::Mutation;
 use crate::stand_in::StandIn;
@@ -19,6 +26,16 @@ pub enum Role {
     Control,
     /// A kernel with a seeded bug.
     Bug,
+}
+
+/// What runs a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunnerChoice {
+    /// The compiled kernel, in the PTX machine; a stand-in where the kernel is one of NumPy.
+    Ptx,
+    /// A stand-in in Rust.
+    Native,
 }
 
 /// A kernel of the corpus.
@@ -149,7 +166,23 @@ impl Entry {
         self.kernel.op
     }
 
-    /// The kernel as a runner.
+    /// The compiled kernel, if that is what is to run and there is one.
+    pub fn compiled(&self, choice: RunnerChoice) -> Result<Option<Arc<CompiledKernel>>, String> {
+        match choice {
+            RunnerChoice::Ptx => compiled::find(self.name),
+            RunnerChoice::Native => Ok(None),
+        }
+    }
+
+    /// The kernel as a runner. Cases run side by side, each on one core.
+    pub fn runner(&self, choice: RunnerChoice) -> Result<Box<dyn Runner>, String> {
+        Ok(match self.compiled(choice)? {
+            Some(kernel) => Box::new(KernelRunner::new(kernel, LaunchOptions { workers: 1, ..LaunchOptions::default() })),
+            None => Box::new(self.stand_in()),
+        })
+    }
+
+    /// The kernel as a stand-in.
     pub fn stand_in(&self) -> StandIn {
         StandIn::new(self.name, self.kernel, self.style, self.mutation)
     }
@@ -161,7 +194,7 @@ impl Entry {
 
     /// What it is judged as: its op, with the sizes of the study and the precision it declares.
     /// `None` only if the op were not built in, which a test excludes.
-    pub fn subject(&self) -> Option<Subject> {
+    pub fn subject(&self, choice: RunnerChoice) -> Option<Subject> {
         let op = ops::find(self.kernel.op)?;
         let mut schema: Schema = op.schema().clone();
         for dimension in &mut schema.dimensions {
@@ -176,18 +209,32 @@ impl Entry {
         // The published kernels have no affine part, mask or second output.
         schema.inputs.retain(|tensor| !matches!(tensor.name.as_str(), "weight" | "bias" | "mask"));
         schema.outputs.retain(|tensor| tensor.name != "lse");
-        Some(Subject::with_schema(op, schema).precision(self.style.precision()))
+        let mut precision = self.style.precision();
+        if choice == RunnerChoice::Ptx && self.kernel.op == "matmul" && self.style == TILED {
+            // What Triton makes of a product of 16-bit matrices.
+            (precision.tensor_core, precision.order) = (true, None);
+        }
+        Some(Subject::with_schema(op, schema).precision(precision))
     }
 
-    /// How its cases are drawn.
-    pub fn sampler(&self) -> Sampler {
+    /// How its cases are drawn: those that a compiled kernel covers, where one runs.
+    pub fn sampler(&self, choice: RunnerChoice) -> Sampler {
         let mut parameters = Parameters::default();
         if self.kernel.op == "attention" {
             parameters.set("causal", Scalar::Bool(false));
             parameters.set("window", Scalar::Int(0));
             parameters.set("softcap", Scalar::Float(0.0));
         }
-        Sampler { dtypes: vec![DType::F32, DType::F16, DType::BF16], parameters, ..Sampler::default() }
+        let mut sampler =
+            Sampler { dtypes: vec![DType::F32, DType::F16, DType::BF16], parameters, ..Sampler::default() };
+        // What cannot be read is said when the kernel is run.
+        if let Ok(Some(kernel)) = self.compiled(choice) {
+            if !kernel.reads_strides() {
+                sampler.layouts = vec![Layout::Contiguous];
+            }
+            sampler.covered = Coverage::by(move |schema, descriptor| kernel.covers(schema, descriptor));
+        }
+        sampler
     }
 
     /// The one shape of the usual check.

@@ -5,7 +5,7 @@ use gpuemu_common::rng::case_seed;
 use gpuemu_common::{DType, Stream, Tensor};
 use gpuemu_corpus::campaign::Row;
 use gpuemu_corpus::mutation::Mutation;
-use gpuemu_corpus::published::{Entry, KERNELS, find};
+use gpuemu_corpus::published::{Entry, KERNELS, RunnerChoice, find};
 use gpuemu_engine::Sampler;
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::minimise::{Budget, MinimiseStrategy, minimise};
@@ -15,7 +15,7 @@ use gpuemu_engine::verdict::{Outcome, Verdict};
 use rayon::prelude::*;
 
 fn verdict_of(entry: &Entry, subject: &Subject, seed: u64) -> Verdict {
-    let case = materialise(subject.schema(), &subject.describe(&entry.sampler(), seed)).unwrap();
+    let case = materialise(subject.schema(), &subject.describe(&entry.sampler(RunnerChoice::Native), seed)).unwrap();
     judge(subject, &case, &mut entry.stand_in())
 }
 
@@ -26,7 +26,7 @@ fn text(verdict: &Verdict) -> String {
 #[test]
 fn a_verdict_does_not_depend_on_what_ran_before() {
     for entry in [5, 6, 22, 25, 26].map(|number: usize| &KERNELS[number - 1]) {
-        let subject = entry.subject().unwrap();
+        let subject = entry.subject(RunnerChoice::Native).unwrap();
         let seeds: Vec<u64> = (0..40).map(|index| case_seed(11, index)).collect();
         let alone: Vec<String> = seeds.iter().map(|seed| text(&verdict_of(entry, &subject, *seed))).collect();
         // One runner for a whole shuffled batch.
@@ -37,7 +37,7 @@ fn a_verdict_does_not_depend_on_what_ran_before() {
         }
         let mut runner = entry.stand_in();
         for index in shuffled {
-            let case = materialise(subject.schema(), &subject.describe(&entry.sampler(), seeds[index])).unwrap();
+            let case = materialise(subject.schema(), &subject.describe(&entry.sampler(RunnerChoice::Native), seeds[index])).unwrap();
             assert_eq!(text(&judge(&subject, &case, &mut runner)), alone[index], "{} {index}", entry.name);
         }
         // Batches on several threads.
@@ -49,9 +49,9 @@ fn a_verdict_does_not_depend_on_what_ran_before() {
 #[test]
 fn any_layout_gives_the_verdict_of_its_contiguous_copy() {
     for entry in &KERNELS {
-        let subject = entry.subject().unwrap();
+        let subject = entry.subject(RunnerChoice::Native).unwrap();
         for index in 0..60 {
-            let descriptor = subject.describe(&entry.sampler(), case_seed(21, index));
+            let descriptor = subject.describe(&entry.sampler(RunnerChoice::Native), case_seed(21, index));
             let case = materialise(subject.schema(), &descriptor).unwrap();
             let mut plain = case.clone();
             plain.inputs = case.inputs.iter().map(|tensor| tensor.as_ref().map(Tensor::to_contiguous)).collect();
@@ -65,7 +65,7 @@ fn any_layout_gives_the_verdict_of_its_contiguous_copy() {
 #[test]
 fn what_the_minimiser_returns_still_fails_for_the_same_reason() {
     for entry in KERNELS.iter().filter(|entry| !entry.bug.is_empty()) {
-        let subject = entry.subject().unwrap();
+        let subject = entry.subject(RunnerChoice::Native).unwrap();
         let mut shrunk = 0;
         for index in 0..12 {
             let verdict = verdict_of(entry, &subject, case_seed(31, index));
@@ -93,16 +93,16 @@ fn what_the_minimiser_returns_still_fails_for_the_same_reason() {
 #[test]
 fn a_tolerance_of_one_is_reported_as_weak() {
     let entry = find("softmax").unwrap();
-    let loose = entry.subject().unwrap().tolerance(Tolerance::Fixed { atol: 1.0, rtol: 1.0 });
-    let row: Row = gpuemu_corpus::campaign::run(entry, &loose, 0, 80, &|_| {});
+    let loose = entry.subject(RunnerChoice::Native).unwrap().tolerance(Tolerance::Fixed { atol: 1.0, rtol: 1.0 });
+    let row: Row = gpuemu_corpus::campaign::run(entry, RunnerChoice::Native, &loose, 0, 80, &|_| {}).unwrap();
     let dtypes: Vec<DType> = row.weak.iter().map(|weakness| weakness.dtype).collect();
     assert_eq!(dtypes, [DType::F16, DType::BF16, DType::F32]);
     assert!(row.weak.iter().all(|weakness| weakness.never_rejected.contains(&Decoy::Zeros)), "{:?}", row.weak);
     assert!(row.weak.iter().all(|weakness| weakness.reason.contains("too loose")));
     // And it is no use: the wrong twin passes.
     let wrong = find("softmax_other_zero").unwrap();
-    let subject = wrong.subject().unwrap().tolerance(Tolerance::Fixed { atol: 1.0, rtol: 1.0 });
-    let finite = Sampler { strategy: gpuemu_engine::case::Strategy::Regular, ..wrong.sampler() };
+    let subject = wrong.subject(RunnerChoice::Native).unwrap().tolerance(Tolerance::Fixed { atol: 1.0, rtol: 1.0 });
+    let finite = Sampler { strategy: gpuemu_engine::case::Strategy::Regular, ..wrong.sampler(RunnerChoice::Native) };
     for index in 0..20 {
         let case = materialise(subject.schema(), &subject.describe(&finite, case_seed(0, index))).unwrap();
         assert_ne!(judge(&subject, &case, &mut wrong.stand_in()).outcome, Outcome::Failed);
@@ -114,8 +114,8 @@ fn calibration_on_a_control_accepts_it_and_catches_a_gross_bug() {
     use gpuemu_engine::case::Strategy;
     use gpuemu_engine::oracle::calibrate::calibrate;
     let entry = find("softmax").unwrap();
-    let subject = entry.subject().unwrap();
-    let sampler = Sampler { strategy: Strategy::Regular, ..entry.sampler() };
+    let subject = entry.subject(RunnerChoice::Native).unwrap();
+    let sampler = Sampler { strategy: Strategy::Regular, ..entry.sampler(RunnerChoice::Native) };
     let measured = calibrate(&subject, &mut entry.stand_in(), &sampler, DType::F32, 0, 200).unwrap();
     assert!(measured.errors.windows(2).all(|pair| pair[0] <= pair[1]));
     let (Tolerance::Calibrated { atol, .. }, Tolerance::Calibrated { atol: tightest, .. }) =

@@ -12,11 +12,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpuemu import frameworks, iterators, rng, tolerances
+    from gpuemu import cuda, emulation, frameworks, iterators, rng, tolerances, triton
     from gpuemu.checking import check
     from gpuemu.client import Client, GpuemuClient
     from gpuemu.custom_op import CustomOp, op
-    from gpuemu.errors import ClientError, ConnectionError, ValidationError
+    from gpuemu.errors import ClientError, ConnectionError, KernelError, KernelFindingsError, ValidationError
     from gpuemu.precision import Precision
     from gpuemu.reports import CheckReport, FuzzResults
     from gpuemu.results import ValidationResult
@@ -32,6 +32,8 @@ _HOMES = {
     "CustomOp": "gpuemu.custom_op",
     "FuzzResults": "gpuemu.reports",
     "GpuemuClient": "gpuemu.client",
+    "KernelError": "gpuemu.errors",
+    "KernelFindingsError": "gpuemu.errors",
     "Precision": "gpuemu.precision",
     "ValidationError": "gpuemu.errors",
     "ValidationResult": "gpuemu.results",
@@ -39,7 +41,7 @@ _HOMES = {
     "op": "gpuemu.custom_op",
     "validate": "gpuemu.validation",
 }
-_MODULES = ("frameworks", "iterators", "rng", "tolerances")
+_MODULES = ("cuda", "emulation", "frameworks", "iterators", "rng", "tolerances", "triton")
 
 __all__ = [
     "CheckReport",
@@ -49,15 +51,20 @@ __all__ = [
     "CustomOp",
     "FuzzResults",
     "GpuemuClient",
+    "KernelError",
+    "KernelFindingsError",
     "Precision",
     "ValidationError",
     "ValidationResult",
     "check",
+    "cuda",
+    "emulation",
     "frameworks",
     "iterators",
     "op",
     "rng",
     "tolerances",
+    "triton",
     "validate",
 ]
 

@@ -82,3 +82,26 @@ def builtin_ops() -> list[str]: ...
 def call_style(accepted: str, names: list[str]) -> str: ...
 def layout_names() -> list[str]: ...
 def lay_out(layout: str, dtype: str, shape: list[int], elements: Memory) -> tuple[str, Tensor]: ...
+
+class KernelProgram:
+    """A compiled kernel that is decoded once and launched many times."""
+
+    @staticmethod
+    def decode(name: str, ptx: str, entry: str | None = None) -> KernelProgram: ...
+    def parameters(self) -> list[tuple[str, int, str]]: ...
+    def launch(
+        self,
+        grid: Sequence[int],
+        block: Sequence[int],
+        shared_bytes: int,
+        arguments: Sequence[tuple[str, str, Memory, int, int] | tuple[int, int] | bytes],
+        options: str,
+    ) -> str: ...
+
+def compile_cuda(
+    folder: str | os.PathLike[str],
+    file: str,
+    target: str,
+    options: list[str],
+    python: str | os.PathLike[str],
+) -> tuple[str, str]: ...

@@ -1,4 +1,4 @@
-"""What goes wrong between this process and the daemon, with a code and what to do."""
+"""What goes wrong in this process, in a kernel or on the way to the daemon, with a code and what to do."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import builtins
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gpuemu.emulation import KernelFinding
     from gpuemu.results import ValidationResult
 
 
@@ -59,6 +60,26 @@ class ValidationError(ClientError):
         """Make an error of a verdict."""
         super().__init__(message, code="ValidationFailed", hint=hint)
         self.result = result
+
+
+class KernelError(ClientError):
+    """A compiled kernel could not be run to its end.
+
+    `code` is one of `NotCompiled`, `NotDecoded` (the machine does not know an instruction), `LaunchRefused`,
+    `AssertionFailed`, `Trap` and `Endless`.
+    """
+
+
+class KernelFindingsError(ClientError):
+    """A compiled kernel ran, and did something wrong with memory or with barriers."""
+
+    findings: list[KernelFinding]
+    """What was wrong, in the order of the code."""
+
+    def __init__(self, message: str, findings: list[KernelFinding], *, hint: str | None = None) -> None:
+        """Make an error of findings."""
+        super().__init__(message, code="KernelFindings", hint=hint)
+        self.findings = findings
 
 
 def _remade(kind: type[ClientError], message: str, state: dict[str, Any]) -> ClientError:

@@ -22,6 +22,9 @@ pub const TENSORFLOW: &str = "tensorflow";
 /// Like [`PYTORCH`]: references in several frameworks, against those of the engine.
 pub const INDEPENDENT: &str = "independent";
 
+/// Like [`PYTORCH`]: kernels that are compiled, which the step of that name runs beside the Rust tests of them.
+pub const KERNELS: &str = "kernels";
+
 /// The program that writes cases of the engine's references, and the variable by which the tests find it.
 const CASES: (&str, &str) = ("reference_cases", "GPUEMU_REFERENCE_CASES");
 
@@ -33,6 +36,7 @@ pub const WITHOUT_FRAMEWORKS: &[&str] = &[
     "--ignore-glob=python/tests/test_*jax*.py",
     "--ignore-glob=python/tests/test_*tensorflow*.py",
     "--ignore-glob=python/tests/test_*independent*.py",
+    "--ignore-glob=python/tests/test_*kernels*.py",
 ];
 
 /// Runs the tests of a framework.
@@ -106,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_a_framework_runs_the_other_tests_leave_out() {
-        for framework in [PYTORCH, JAX, TENSORFLOW] {
+        for framework in [PYTORCH, JAX, TENSORFLOW, INDEPENDENT, KERNELS] {
             let ignored = format!("--ignore-glob={TESTS}/{}", pattern(framework));
             assert!(WITHOUT_FRAMEWORKS.contains(&ignored.as_str()), "{ignored}");
         }

@@ -14,7 +14,8 @@ pub enum Work {
     Cargo(&'static [&'static str]),
     /// Runs cargo with these arguments, and names the Python that tests may start.
     CargoBesidePython(&'static [&'static str]),
-    /// Runs cargo with these arguments, and names the Python that has the tools and compilers of kernels.
+    /// Runs cargo with these arguments, and names the Python that has the tools and compilers of kernels; then runs the
+    /// Python tests that need them.
     CargoBesideKernels(&'static [&'static str]),
     /// Runs the Python of the environment with these arguments.
     Python(&'static [&'static str]),
@@ -78,8 +79,10 @@ impl Work {
     /// What it runs, as one would type it.
     pub fn command_line(&self) -> String {
         match self {
-            Self::Cargo(arguments) | Self::CargoBesidePython(arguments) | Self::CargoBesideKernels(arguments) => {
-                format!("cargo {}", arguments.join(" "))
+            Self::Cargo(arguments) | Self::CargoBesidePython(arguments) => format!("cargo {}", arguments.join(" ")),
+            Self::CargoBesideKernels(arguments) => {
+                let files = framework_tests::pattern(framework_tests::KERNELS);
+                format!("cargo {}, python -m pytest python/tests/{files}", arguments.join(" "))
             }
             Self::Python(arguments) | Self::PythonBesideNative(arguments) => format!("python {}", arguments.join(" ")),
             Self::Native => "cargo build --release --package gpuemu, and --package gpuemu-python".to_string(),
@@ -106,7 +109,8 @@ fn cargo_beside_python(arguments: &[&str], python: Option<&PythonEnvironment>) -
 fn cargo_beside_kernels(arguments: &[&str], python: &PythonEnvironment) -> Result<(), Failure> {
     let mut command = process::cargo()?;
     command.env("GPUEMU_TEST_KERNELS_PYTHON", python.python()?.get_program());
-    process::run(command.args(arguments))
+    process::run(command.args(arguments))?;
+    framework_tests::run(framework_tests::KERNELS, python)
 }
 
 fn python_beside_native(arguments: &[&str], python: &PythonEnvironment) -> Result<(), Failure> {

@@ -16,9 +16,11 @@ use serde_json::{Map, Value};
 use crate::executor::{Accepted, Pool};
 use crate::external_reference::ExternalReference;
 use crate::failure::Failure;
+use crate::kernel_program::KernelProgram;
 use crate::op_definition::{
     bound_beside, built_in_subject, extra_arguments, judged_as_configured, narrow, sampler_of, schema_of,
 };
+use crate::op_runner::OpRunner;
 use crate::project::Project;
 use crate::python_program::{Entry, PythonProgram};
 use crate::python_runner::PythonRunner;
@@ -42,10 +44,33 @@ pub struct ConfiguredOp {
     pub source: String,
     /// Things worth knowing before anything was run.
     pub warnings: Vec<String>,
-    program: Option<PythonProgram>,
+    program: Option<OpProgram>,
     reference_program: Option<PythonProgram>,
     extra: Map<String, Value>,
     timeout: Duration,
+}
+
+/// What an op is made of.
+#[derive(Clone)]
+enum OpProgram {
+    Python(PythonProgram),
+    Kernel(KernelProgram),
+}
+
+impl OpProgram {
+    fn describe(&self) -> String {
+        match self {
+            OpProgram::Python(program) => program.describe(),
+            OpProgram::Kernel(program) => program.describe(),
+        }
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        match self {
+            OpProgram::Python(program) => program.files(),
+            OpProgram::Kernel(program) => program.files(),
+        }
+    }
 }
 
 /// An op whose program was started.
@@ -53,7 +78,7 @@ pub struct StartedOp {
     /// The op.
     pub op: ConfiguredOp,
     /// What runs it.
-    pub runner: PythonRunner,
+    pub runner: OpRunner,
 }
 
 impl ConfiguredOp {
@@ -87,16 +112,20 @@ impl ConfiguredOp {
             subject,
             bound,
             reference,
-            source: source_words(op, program.as_ref()),
+            source: source_words(program.as_ref()),
             warnings: Vec::new(),
             program,
             reference_program,
             extra,
             timeout: op.timeout,
         };
-        if ready.program.as_ref().is_some_and(|program| !program.is_callable()) {
+        match &ready.program {
             // Scripts get contiguous data: a layout in the report would be one that nobody saw.
-            ready.sampler.layouts = vec![Layout::Contiguous];
+            Some(OpProgram::Python(program)) if !program.is_callable() => {
+                ready.sampler.layouts = vec![Layout::Contiguous];
+            }
+            Some(OpProgram::Kernel(program)) => program.narrow(&mut ready.sampler),
+            _ => {}
         }
         Ok(ready)
     }
@@ -169,13 +198,14 @@ impl ConfiguredOp {
 
     /// Files whose change concerns it.
     pub fn files(&self) -> Vec<PathBuf> {
-        [&self.program, &self.reference_program].into_iter().flatten().flat_map(PythonProgram::files).collect()
+        let own = self.program.iter().flat_map(OpProgram::files);
+        own.chain(self.reference_program.iter().flat_map(PythonProgram::files)).collect()
     }
 
     /// Starts what runs it. What a callable does not take is not tried, and said so.
     pub fn start(mut self) -> Result<StartedOp, Failure> {
         let Some(program) = &self.program else {
-            let message = format!("op '{}' has no module or script that gpuemu could run", self.name);
+            let message = format!("op '{}' has no module, script or kernel that gpuemu could run", self.name);
             let hint = "give it one in gpuemu.toml, or run it in Python with gpuemu.check or fuzz_op_client_side";
             return Err(Failure::invalid(message).hint(hint));
         };
@@ -183,14 +213,35 @@ impl ConfiguredOp {
             // A reference that is not there is found now, not after the first case.
             reference.start(&self.name)?;
         }
-        self.check_dtypes(program)?;
-        let program = program.clone();
-        let (started, accepted) = program.start(&self.name)?;
-        let withheld = self.fit(accepted.as_ref());
-        let callable = program.is_callable();
-        let runner =
-            PythonRunner::new(program.describe(), started, callable, self.extra.clone(), withheld, self.timeout);
+        let runner = match program.clone() {
+            OpProgram::Kernel(program) => {
+                // A launch table names the tensors that take part; optional ones cannot be left out of it.
+                self.fit_kernel(&program);
+                OpRunner::Kernel(Box::new(program.start(&self.name)?))
+            }
+            OpProgram::Python(program) => {
+                self.check_dtypes(&program)?;
+                let (started, accepted) = program.start(&self.name)?;
+                let withheld = self.fit(accepted.as_ref());
+                let (words, callable) = (program.describe(), program.is_callable());
+                let extra = self.extra.clone();
+                OpRunner::Python(Box::new(PythonRunner::new(words, started, callable, extra, withheld, self.timeout)))
+            }
+        };
         Ok(StartedOp { op: self, runner })
+    }
+
+    /// Optional tensors that a launch table names always take part, the others never do.
+    fn fit_kernel(&mut self, program: &KernelProgram) {
+        let schema = self.subject.schema();
+        for spec in schema.inputs.iter().chain(&schema.outputs).filter(|spec| spec.optional) {
+            if program.names(&spec.name) {
+                self.sampler.always.push(spec.name.clone());
+            } else {
+                self.warnings.push(format!("'{}' is not exercised: the launch table does not name it", spec.name));
+                self.sampler.absent.push(spec.name.clone());
+            }
+        }
     }
 
     /// Narrows the cases to what a callable takes, with a warning for each thing that is not tried. Returns the
@@ -269,29 +320,28 @@ impl ConfiguredOp {
     }
 }
 
-fn source_words(op: &config::Op, program: Option<&PythonProgram>) -> String {
-    match (&op.source, program) {
-        (_, Some(program)) => program.describe(),
-        (OpSource::Kernel(kernel), None) => format!("kernel {kernel}"),
-        _ => "submitted".to_string(),
-    }
+fn source_words(program: Option<&OpProgram>) -> String {
+    program.map_or_else(|| "submitted".to_string(), OpProgram::describe)
 }
 
 fn python(project: &Project, entry: Entry, framework: Framework, pool: &Pool) -> PythonProgram {
     PythonProgram { entry, interpreter: project.interpreter.clone(), framework, pool: pool.clone() }
 }
 
-fn program_of(project: &Project, op: &config::Op, pool: &Pool) -> Result<Option<PythonProgram>, Failure> {
+fn program_of(project: &Project, op: &config::Op, pool: &Pool) -> Result<Option<OpProgram>, Failure> {
     let framework = project.config.project.framework;
     Ok(match &op.source {
-        OpSource::Module(target) => Some(python(project, Entry::Callable(target.clone()), framework, pool)),
+        OpSource::Module(target) => {
+            Some(OpProgram::Python(python(project, Entry::Callable(target.clone()), framework, pool)))
+        }
         OpSource::Script(path) => {
             let path = existing(project, op, path, "script")?;
             let warm = op.execution_mode == ExecutionMode::DaemonOrchestrated;
             let entry = if warm { Entry::Warm(path) } else { Entry::Cold(path) };
-            Some(python(project, entry, framework, pool))
+            Some(OpProgram::Python(python(project, entry, framework, pool)))
         }
-        OpSource::Kernel(_) | OpSource::Submitted => None,
+        OpSource::Kernel(kernel) => Some(OpProgram::Kernel(KernelProgram::open(project, &op.name, kernel)?)),
+        OpSource::Submitted => None,
     })
 }
 

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use gpuemu_common::config::expression::Value;
 use gpuemu_common::config::launch::LaunchArgument;
 use gpuemu_engine::case::CaseDescriptor;
 use gpuemu_engine::runner::{Buffer, Invocation, Runner, RunnerDescription, RunnerError, RunnerKind};
 use gpuemu_engine::schema::Schema;
-use gpuemu_ptx::machine::{Argument, Buffer as MachineBuffer, Launch, LaunchError, LaunchOptions, Parameter, Role};
-use gpuemu_ptx::syntax::ScalarType;
+use gpuemu_ptx::machine::{Argument, Buffer as MachineBuffer, Launch, LaunchError, LaunchOptions, Role};
+use gpuemu_ptx::parameter_bytes::parameter_bytes;
 
 use crate::facts::CaseFacts;
 use crate::findings::{finding, is_for_the_engine};
@@ -84,7 +83,7 @@ impl KernelRunner {
                     continue;
                 }
                 LaunchArgument::Null => vec![0; parameter.bytes as usize],
-                LaunchArgument::Value(value) => bytes_of(value, parameter).map_err(raised)?,
+                LaunchArgument::Value(value) => parameter_bytes(parameter, value).map_err(raised)?,
             };
             arguments.push(Argument::Value(bytes));
         }
@@ -151,32 +150,3 @@ fn memory_of(name: &str, buffer: &Buffer, role: Role) -> MachineBuffer {
         element_bytes: size as u32,
     }
 }
-
-/// A number in the bytes of a parameter.
-fn bytes_of(value: &Value, parameter: &Parameter) -> Result<Vec<u8>, String> {
-    let bytes = parameter.bytes as usize;
-    let float = matches!(parameter.scalar, ScalarType::F32 | ScalarType::F64);
-    let not_a_number = || format!("parameter '{}' cannot be {value}", parameter.name);
-    let number = match value {
-        Value::Integer(number) => *number,
-        Value::Boolean(truth) => i64::from(*truth),
-        Value::Float(number) if float || bytes == 4 || bytes == 8 => {
-            return Ok(if bytes == 8 { number.to_le_bytes().to_vec() } else { (*number as f32).to_le_bytes().to_vec() });
-        }
-        _ => return Err(not_a_number()),
-    };
-    match parameter.scalar {
-        ScalarType::F32 => Ok((number as f32).to_le_bytes().to_vec()),
-        ScalarType::F64 => Ok((number as f64).to_le_bytes().to_vec()),
-        _ => {
-            let bits = 8 * bytes.min(8) as u32;
-            // It must fit, as a signed number or as one without a sign.
-            let fits = bits >= 64 || (-(1i64 << (bits - 1))..1i64 << bits).contains(&number);
-            if bytes > 8 || !fits {
-                return Err(format!("parameter '{}' has {bytes} bytes, which {number} does not fit", parameter.name));
-            }
-            Ok(number.to_le_bytes()[..bytes].to_vec())
-        }
-    }
-}
-

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn bytes(scalar: ScalarType, value: Value) -> Result<Vec<u8>, String> {
-        let parameter = Parameter { name: "p".to_string(), bytes: scalar.bytes().unwrap_or_default(), scalar };
+        let parameter = Parameter { name: "p".to_string(), bytes: scalar.bytes().unwrap_or_default(), scalar, offset: 0 };
         parameter_bytes(&parameter, &value)
     }
 
@@ -84,7 +84,7 @@ mod tests {
         assert!(message(ScalarType::F32, Value::Integer((1 << 24) + 1)).ends_with("it is not exact there"));
         assert!(message(ScalarType::U32, Value::Float(0.5)).ends_with("it is a whole number there"));
         assert!(message(ScalarType::U32, Value::Text("x".to_string())).ends_with("it is no number"));
-        let structure = Parameter { name: "p".to_string(), bytes: 16, scalar: ScalarType::B8 };
+        let structure = Parameter { name: "p".to_string(), bytes: 16, scalar: ScalarType::B8, offset: 0 };
         assert!(parameter_bytes(&structure, &Value::Integer(1)).is_err());
     }
 }

@@ -124,10 +124,13 @@ PASS   leaky_relu  kernel, 1 entry, PTX for sm_80, as written[..]
     gpuemu(&project, &["daemon", "stop"]).assert().success();
     stdout(&project, &["--no-daemon", "ci"], 1);
     // An op that nothing here can run is not passed for the sake of the kernels beside it.
-    let op = "[[ops]]\nname = \"relu\"\nkernel = \"leaky_relu\"\n";
-    project.write("gpuemu.toml", &format!("{CONFIG}\n{op}"));
+    project.write("gpuemu.toml", &format!("{CONFIG}\n[[ops]]\nname = \"relu\"\n"));
     let text = stdout(&project, &["ci"], 2);
     assert!(text.contains("op 'relu' is left out") && text.contains("2 of 2 kernels passed"), "{text}");
+    // Nor is one of a kernel that nobody knows how to launch.
+    project.write("gpuemu.toml", &format!("{CONFIG}\n[[ops]]\nname = \"relu\"\nkernel = \"leaky_relu\"\n"));
+    let errors = stderr(&project, &["ci"], 2);
+    assert!(errors.contains("op 'relu' is the kernel 'leaky_relu', which has no launch table"), "{errors}");
     // A kernel that cannot be read is an error: nothing is known of it.
     project.write("gpuemu.toml", CONFIG);
     project.write("kernels/two_kernels.ptx", "not PTX");

@@ -5,6 +5,8 @@ mod callable;
 mod campaign;
 mod client;
 mod client_error;
+mod emulation;
+mod kernel_source;
 mod layouts;
 mod options;
 mod project;
@@ -26,6 +28,8 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<shared_segment::SharedSegment>()?;
     module.add_class::<ready_op::ReadyOp>()?;
     module.add_class::<campaign::Campaign>()?;
+    module.add_class::<emulation::KernelProgram>()?;
+    module.add_function(wrap_pyfunction!(kernel_source::compile_cuda, module)?)?;
     module.add_function(wrap_pyfunction!(project::project_reference, module)?)?;
     module.add_function(wrap_pyfunction!(project::default_socket, module)?)?;
     module.add_function(wrap_pyfunction!(random::random_tensor, module)?)?;

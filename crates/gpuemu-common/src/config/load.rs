@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::check::check;
 use super::error::{ConfigError, Source};
+use super::kernels::{Kernel, LintTable, resolve_kernel};
 use super::resolve::{Config, Daemon, ListSources, Storage, resolve, resolve_daemon, resolve_storage};
 use super::tables::{ConfigFile, LogLevel};
 
@@ -119,6 +120,16 @@ pub fn load_file(path: PathBuf, environment: &Environment) -> Result<Config, Con
     let project = &sources[0];
     let lists = ListSources { ops: ops.unwrap_or(project), expected_failures: expected_failures.unwrap_or(project) };
     resolve(merged, &lists, root, path, digest)
+}
+
+/// The kernels of a text that holds nothing else, such as the launch tables of compiled kernels.
+pub fn kernels_of(name: &str, text: &str) -> Result<Vec<Kernel>, ConfigError> {
+    let source = Source { path: PathBuf::from(name), text: text.to_string() };
+    let file: ConfigFile = toml::from_str(&source.text).map_err(|error| source.unparsed(&error))?;
+    check(&file, &source)?;
+    let lint = LintTable::default();
+    let kernels = file.kernels.into_iter().flatten();
+    Ok(kernels.map(|kernel| resolve_kernel(kernel, &lint, &source)).collect())
 }
 
 /// The settings of the daemon itself, which belongs to no project: the user's and the daemon's files.

@@ -18,7 +18,7 @@ mod tables;
 
 pub use error::{ConfigError, InvalidFile};
 pub use kernels::{ArtifactChecks, CompileTable, Kernel, Lint, SourceKind, architecture_number, check_architecture};
-pub use load::{Environment, find_project_file, load, load_daemon, load_file};
+pub use load::{Environment, find_project_file, kernels_of, load, load_daemon, load_file};
 pub use located::Located;
 pub use resolve::{
     Ci, Config, Daemon, DimensionRange, ExpectedFailure, Op, OpSource, Policies, Project, Seed, Storage, Validation,

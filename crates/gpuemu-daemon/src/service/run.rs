@@ -65,9 +65,8 @@ impl Service {
             match ConfiguredOp::open(&project, name, &plan.settings, &self.pool) {
                 Ok(op) if op.is_runnable() => ready.push_back((place, op)),
                 Ok(op) if request.ops.is_empty() => {
-                    let why = if op.source.starts_with("kernel ") { "runs in the PTX machine" } else { "is submitted" };
                     left_out += 1;
-                    warnings.push(format!("op '{name}' is left out: it {why}, no module or script runs it"));
+                    warnings.push(format!("op '{name}' is left out: it is {}, no module or script runs it", op.source));
                 }
                 Ok(op) => {
                     let failure = op.start().err().unwrap_or_else(|| Failure::invalid("the op cannot be run"));

@@ -6,9 +6,13 @@
 /// One segment: value, slope, curvature.
 type Row = (u32, u32, u32);
 
-/// Rows in one word each, so that one look finds all of a row: 26, 20 and 18 bits. Slopes and curvatures are scaled.
-const fn packed<const ROWS: usize>(rows: [Row; ROWS], slope_scale: u32, curvature_scale: u32) -> [u64; ROWS] {
-    let mut words = [0; ROWS];
+/// The rows of a function, each in one word, so that one look finds all of it: 26, 20 and 18 bits. All tables have as
+/// many words, so that no place has to be checked.
+pub(super) type Table = [u64; 128];
+
+/// Packs rows; slopes and curvatures are scaled.
+const fn packed<const ROWS: usize>(rows: [Row; ROWS], slope_scale: u32, curvature_scale: u32) -> Table {
+    let mut words = [0; 128];
     let mut place = 0;
     while place < ROWS {
         let (value, slope, curvature) = rows[place];
@@ -19,12 +23,11 @@ const fn packed<const ROWS: usize>(rows: [Row; ROWS], slope_scale: u32, curvatur
     words
 }
 
-/// Two tables, one after the other.
-const fn joined(first: [u64; 64], second: [u64; 64]) -> [u64; 128] {
-    let mut words = [0; 128];
+/// Two functions of 64 rows, one after the other.
+const fn joined(first: Table, second: Table) -> Table {
+    let mut words = first;
     let mut place = 0;
     while place < 64 {
-        words[place] = first[place];
         words[place + 64] = second[place];
         place += 1;
     }
@@ -33,7 +36,7 @@ const fn joined(first: [u64; 64], second: [u64; 64]) -> [u64; 128] {
 
 /// 2^x on [0, 1).
 #[rustfmt::skip]
-pub(super) static EX2: [u64; 64] = packed([
+pub(super) static EX2: Table = packed([
     (33554432, 22713, 494), (33919815, 22960, 501), (34289179, 23210, 506), (34662562, 23463, 511),
     (35040015, 23718, 518), (35421574, 23977, 521), (35807289, 24238, 527), (36197206, 24502, 532),
     (36591369, 24768, 541), (36989822, 25038, 546), (37392613, 25311, 551), (37799794, 25586, 559),
@@ -54,7 +57,7 @@ pub(super) static EX2: [u64; 64] = packed([
 
 /// 1/x on [1, 2).
 #[rustfmt::skip]
-pub(super) static RCP: [u64; 128] = packed([
+pub(super) static RCP: Table = packed([
     (67108862, 65534, 1013), (66588640, 64522, 989), (66076420, 63533, 966), (65572019, 62567, 945),
     (65075260, 61622, 923), (64585974, 60699, 902), (64103990, 59797, 883), (63629144, 58914, 863),
     (63161282, 58051, 845), (62700252, 57207, 827), (62245903, 56381, 809), (61798089, 55572, 791),
@@ -87,11 +90,11 @@ pub(super) static RCP: [u64; 128] = packed([
     (35204650, 18035, 147), (35060957, 17888, 145), (34918434, 17743, 143), (34777062, 17600, 143),
     (34636833, 17458, 140), (34497730, 17318, 138), (34359739, 17180, 137), (34222847, 17043, 135),
     (34087042, 16908, 133), (33952311, 16775, 132), (33818639, 16643, 131), (33686017, 16513, 130),
-], 1, 1);
+], 1, 2);
 
 /// 1/√x on [1, 2), then on [2, 4).
 #[rustfmt::skip]
-pub(super) static RSQRT: [u64; 128] = joined(packed([
+pub(super) static RSQRT: Table = joined(packed([
     (67108861, 65531, 754), (66590637, 64024, 725), (66084239, 62575, 698), (65589219, 61179, 672),
     (65105160, 59835, 648), (64631661, 58539, 625), (64168345, 57289, 603), (63714853, 56083, 582),
     (63270843, 54919, 562), (62835986, 53794, 543), (62409972, 52708, 526), (61992511, 51657, 508),
@@ -129,7 +132,7 @@ pub(super) static RSQRT: [u64; 128] = joined(packed([
 
 /// √x on [1, 2), then on [2, 4).
 #[rustfmt::skip]
-pub(super) static SQRT: [u64; 128] = joined(packed([
+pub(super) static SQRT: Table = joined(packed([
     (33554432, 65535, 506), (33815560, 65029, 494), (34074687, 64534, 482), (34331858, 64051, 472),
     (34587117, 63578, 461), (34840506, 63116, 452), (35092065, 62664, 443), (35341834, 62221, 434),
     (35589850, 61787, 424), (35836149, 61363, 417), (36080767, 60947, 408), (36323738, 60539, 399),
@@ -167,7 +170,7 @@ pub(super) static SQRT: [u64; 128] = joined(packed([
 
 /// sin on a quarter turn.
 #[rustfmt::skip]
-pub(super) static SIN: [u64; 64] = packed([
+pub(super) static SIN: Table = packed([
     (0, 25737, 14), (1646926, 25730, 48), (3292872, 25706, 76), (4936828, 25668, 110), (6577812, 25613, 137),
     (8214836, 25544, 171), (9846906, 25459, 201), (11473052, 25358, 229), (13092282, 25243, 262),
     (14703632, 25112, 292), (16306120, 24966, 322), (17898788, 24805, 352), (19480670, 24629, 381),
@@ -188,7 +191,7 @@ pub(super) static SIN: [u64; 64] = packed([
 
 /// log2 x on [1, 2).
 #[rustfmt::skip]
-pub(super) static LG2: [u64; 64] = packed([
+pub(super) static LG2: Table = packed([
     (4, 47272, 727), (1501079, 46545, 705), (2979245, 45840, 685), (4435175, 45156, 665), (5869538, 44492, 646),
     (7282959, 43847, 627), (8676041, 43221, 610), (10049360, 42612, 592), (11403480, 42020, 576),
     (12738914, 41444, 559), (14056181, 40884, 544), (15355766, 40339, 530), (16638137, 39809, 518),
@@ -209,7 +212,7 @@ pub(super) static LG2: [u64; 64] = packed([
 
 /// tanh x: the rows of the binades from 2^-8 to 2^2, one after the other.
 #[rustfmt::skip]
-pub(super) static TANH: [u64; 51] = packed([
+pub(super) static TANH: Table = packed([
     (65536, 16384, 1), (131070, 32766, 6), (262124, 65524, 52), (524118, 65476, 82), (785858, 65394, 110),
     (1047212, 130584, 636), (1568268, 129952, 888), (2086298, 129064, 1118), (2600310, 127944, 1352),
     (3109372, 126592, 1580), (3612576, 125012, 1782), (4109040, 246544, 8276), (5078604, 238240, 9648),
@@ -224,6 +227,9 @@ pub(super) static TANH: [u64; 51] = packed([
     (16777012, 48, 32), (16777140, 20, 16), (16777188, 8, 8), (16777204, 4, 4),
 ], 1, 2);
 
-/// Of each of these binades: its first row, and how many bits of the mantissa are ignored.
-pub(super) static TANH_BINADES: [(u8, u8); 11] =
-    [(0, 6), (1, 6), (2, 6), (3, 5), (5, 5), (7, 4), (11, 4), (15, 4), (19, 3), (27, 2), (43, 3)];
+/// Of each of these binades: its first row, and how many bits of the mantissa are ignored. There are 11.
+#[rustfmt::skip]
+pub(super) static TANH_BINADES: [(u8, u8); 16] = [
+    (0, 6), (1, 6), (2, 6), (3, 5), (5, 5), (7, 4), (11, 4), (15, 4), (19, 3), (27, 2), (43, 3), (0, 0), (0, 0), (0, 0),
+    (0, 0), (0, 0),
+];

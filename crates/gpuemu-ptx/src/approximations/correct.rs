@@ -125,3 +125,6 @@ fn rounded(format: &FloatFormat, value: f64) -> u64 {
         Value::Nan => format.nan_bits(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,15 @@ const HALF_PI: Extended = Extended(std::f64::consts::FRAC_PI_2, 6.123_233_995_73
 
 /// Bits of 2/π behind the point, 32 each.
 const TWO_OVER_PI: [u32; 9] = [
-    0xA2F9_836E, 0x4E44_1529, 0xFC27_57D1, 0xF534_DDC0, 0xDB62_9599, 0x3C43_9041, 0xFE51_63AB, 0xDEBB_C561, 0xB724_6E3A,
+    0xA2F9_836E,
+    0x4E44_1529,
+    0xFC27_57D1,
+    0xF534_DDC0,
+    0xDB62_9599,
+    0x3C43_9041,
+    0xFE51_63AB,
+    0xDEBB_C561,
+    0xB724_6E3A,
 ];
 
 /// The exact sum of two numbers of which the first is the larger.

@@ -1,6 +1,6 @@
 //! The approximated instructions of f16 and bf16: widened, given to the unit, and cut, not rounded.
 
-use super::unit;
+use super::unit::{Ex2, Tanh, answer};
 use crate::numerics::half::{NAN, widen_bf16, widen_f16};
 
 /// Cuts an f32 to f16; what is too large is infinite.
@@ -28,23 +28,23 @@ const fn cut_bf16(bits: u32) -> u16 {
 /// `ex2.approx.f16`
 #[inline(always)]
 pub fn ex2_f16(bits: u16) -> u16 {
-    cut_f16(unit::ex2(widen_f16(bits).to_bits()))
+    cut_f16(answer::<Ex2>(widen_f16(bits).to_bits()))
 }
 
 /// `ex2.approx.ftz.bf16`
 #[inline(always)]
 pub fn ex2_bf16(bits: u16) -> u16 {
-    cut_bf16(unit::ex2(widen_bf16(bits).to_bits()))
+    cut_bf16(answer::<Ex2>(widen_bf16(bits).to_bits()))
 }
 
 /// `tanh.approx.f16`
 #[inline(always)]
 pub fn tanh_f16(bits: u16) -> u16 {
-    cut_f16(unit::tanh(widen_f16(bits).to_bits()))
+    cut_f16(answer::<Tanh>(widen_f16(bits).to_bits()))
 }
 
 /// `tanh.approx.bf16`
 #[inline(always)]
 pub fn tanh_bf16(bits: u16) -> u16 {
-    cut_bf16(unit::tanh(widen_bf16(bits).to_bits()))
+    cut_bf16(answer::<Tanh>(widen_bf16(bits).to_bits()))
 }

@@ -6,9 +6,16 @@
 use std::collections::BTreeMap;
 
 use super::clocks::Clocks;
+use super::taint::Reader;
 
 /// Most records of a launch; beyond them races are no longer looked for, and the outcome says so.
 const MOST_RECORDS: usize = 16 << 20;
+
+/// Records that a new one is compared with: a thread that waits for another reads the same place over and over.
+const RECENT: usize = 2;
+
+/// Most bytes of a record: 32 lanes of the longest access.
+const MOST_RECORD_BYTES: u64 = 32 * 64;
 
 /// One access of lanes side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +32,8 @@ pub struct AccessRecord {
     pub clock: u32,
     /// What the warp knew, by its number in the block.
     pub knowledge: u32,
+    /// Tells apart what one instruction does when it comes again.
+    pub instance: u32,
     /// Where what was written is kept.
     pub data: u32,
     /// The warp.
@@ -44,6 +53,12 @@ pub struct AccessRecord {
 impl AccessRecord {
     fn end(&self) -> u64 {
         self.start + u64::from(self.bytes)
+    }
+
+    /// Whether it tells nothing that another one has not told: the same access of the same lanes, ordered the same.
+    fn repeats(&self, other: &Self) -> bool {
+        let alike = Self { data: other.data, instance: other.instance, ..*self };
+        alike == *other && (!self.write || self.strong)
     }
 
     /// The lane that accessed a byte.
@@ -67,6 +82,9 @@ impl AccessLog {
     /// Notes an access, and what it wrote.
     #[inline]
     pub fn push(&mut self, mut record: AccessRecord, written: &[u8]) {
+        if self.records.iter().rev().take(RECENT).any(|last| record.repeats(last)) {
+            return;
+        }
         if self.records.len() >= MOST_RECORDS || self.data.len() + written.len() > u32::MAX as usize {
             self.incomplete = true;
             return;
@@ -89,49 +107,66 @@ impl AccessLog {
     }
 }
 
-/// A race: two records and the first byte that both touch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GlobalRace {
-    /// The one that comes later in the code, or in the grid.
+/// A race of two instructions: two records and the first byte that both touch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RacePair {
+    /// The one that comes later in the grid, or in the code.
     pub record: AccessRecord,
     /// The other.
     pub other: AccessRecord,
     /// The byte.
     pub address: u64,
+    /// Pairs of records of these instructions.
+    pub pairs: u64,
+    /// Every lane that reads what another one writes; none where both write.
+    pub readers: Vec<(Reader, u32)>,
 }
 
-/// The races among all records: the first of each pair of instructions, and how many pairs there are.
-pub fn find_races(logs: &[AccessLog]) -> Vec<(GlobalRace, u64)> {
+/// The races among all records, by the two instructions.
+pub fn find_races(logs: &[AccessLog]) -> Vec<RacePair> {
     let mut all: Vec<(usize, AccessRecord)> =
         logs.iter().enumerate().flat_map(|(log, found)| found.records.iter().map(move |record| (log, *record))).collect();
-    if !all.iter().any(|(_, record)| record.write) {
+    all.sort_unstable_by_key(|(_, record)| {
+        (record.start, record.block, record.warp, record.step, record.lane, record.clock, record.knowledge, record.data)
+    });
+    // What is read, or changed atomically, again and again says no more than once.
+    all.dedup_by(|(_, later), (_, earlier)| later.repeats(earlier));
+    let writes: Vec<usize> = (0..all.len()).filter(|number| all[*number].1.write).collect();
+    if writes.is_empty() {
         return Vec::new();
     }
-    all.sort_unstable_by_key(|(_, record)| (record.start, record.block, record.warp, record.step, record.clock, record.lane));
     let clocks: BTreeMap<u64, &Clocks> =
         logs.iter().flat_map(|log| log.clocks.iter().map(|(block, clocks)| (*block, clocks))).collect();
-    let mut found: BTreeMap<(u32, u32), (GlobalRace, u64)> = BTreeMap::new();
-    // Records that reach beyond the current start: writes, and reads.
-    let (mut writes, mut reads): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+    let mut found: BTreeMap<(u32, u32), RacePair> = BTreeMap::new();
     for (number, (log, record)) in all.iter().enumerate() {
-        let start = record.start;
-        writes.retain(|other| all[*other].1.end() > start);
-        reads.retain(|other| all[*other].1.end() > start);
-        let others = writes.iter().chain(reads.iter().filter(|_| record.write));
-        for other in others {
-            let (other_log, other) = &all[*other];
-            let Some(address) = conflict(record, other, &clocks, &logs[*log], &logs[*other_log]) else { continue };
-            let (record, other) = if (record.block, record.step) >= (other.block, other.step) {
-                (*record, *other)
-            } else {
-                (*other, *record)
-            };
-            let race = GlobalRace { record, other, address };
-            found.entry((record.step, other.step)).or_insert((race, 0)).1 += 1;
+        // No record is longer than this: writes that begin earlier have ended.
+        let from = writes.partition_point(|write| all[*write].1.start + MOST_RECORD_BYTES <= record.start);
+        let reached = writes[from..].iter().take_while(|write| all[**write].1.start < record.end());
+        for other in reached.filter(|write| **write != number) {
+            let (other_log, other_record) = &all[*other];
+            // Of two writes, the pair is looked at once.
+            if other_record.end() <= record.start || (record.write && *other > number) {
+                continue;
+            }
+            let Some(address) = conflict(record, other_record, &clocks, &logs[*log], &logs[*other_log]) else { continue };
+            note(&mut found, record, other_record, address);
         }
-        if record.write { writes.push(number) } else { reads.push(number) }
     }
     found.into_values().collect()
+}
+
+fn note(found: &mut BTreeMap<(u32, u32), RacePair>, left: &AccessRecord, right: &AccessRecord, address: u64) {
+    let later = (left.block, left.step) >= (right.block, right.step);
+    let (record, other) = if later { (*left, *right) } else { (*right, *left) };
+    let pair = found
+        .entry((record.step, other.step))
+        .or_insert(RacePair { record, other, address, pairs: 0, readers: Vec::new() });
+    pair.pairs += 1;
+    if let Some(read) = [record, other].into_iter().find(|one| !one.write) {
+        let reader = (read.block, u32::from(read.warp), read.step);
+        let (from, to) = (record.start.max(other.start), record.end().min(other.end()));
+        pair.readers.extend((read.lane_at(from)..=read.lane_at(to - 1)).map(|lane| (reader, lane)));
+    }
 }
 
 /// The first byte on which two records, one of them a write, are in conflict.
@@ -150,6 +185,10 @@ fn conflict(
         return None;
     }
     let same_warp = same_block && left.warp == right.warp;
+    if same_warp && left.step == right.step && left.instance == right.instance {
+        // Of lanes that write the same place at once one wins, and that is no race.
+        return None;
+    }
     let (from, to) = (left.start.max(right.start), left.end().min(right.end()));
     (from..to).find(|address| {
         if same_warp && left.lane_at(*address) == right.lane_at(*address) {
@@ -188,6 +227,7 @@ mod tests {
             block,
             clock: clocks.clock(u32::from(warp)),
             knowledge: clocks.knowledge_number(u32::from(warp)),
+            instance: 0,
             data: 0,
             warp,
             lane: 0,

@@ -117,7 +117,15 @@ impl Clocks {
     }
 
     fn learn_of_others(&mut self, warp: u32, others: &HashMap<Agent, u32>) {
-        if others.is_empty() {
+        let known = self.knowledge(warp);
+        let is_new = |((block, number), clock): (&Agent, &u32)| {
+            if *block == self.block {
+                *number != warp && known.own.get(*number as usize).is_some_and(|own| own < clock)
+            } else {
+                known.foreign.get(&(*block, *number)).is_none_or(|own| own < clock)
+            }
+        };
+        if !others.iter().any(is_new) {
             return;
         }
         let mut knowledge = self.knowledge(warp).clone();
@@ -132,9 +140,7 @@ impl Clocks {
             }
         }
         knowledge.refresh();
-        if knowledge != *self.knowledge(warp) {
-            self.learn(&[warp], knowledge);
-        }
+        self.learn(&[warp], knowledge);
     }
 
     /// A warp releases at an address.

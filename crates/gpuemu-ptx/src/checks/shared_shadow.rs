@@ -209,10 +209,11 @@ impl SharedShadow {
         None
     }
 
-    /// Lanes that lie side by side write; `unchanged` says whether what is written to bytes is there already.
+    /// What is wrong with a write of lanes that lie side by side, which is not noted yet; `unchanged` says whether what is
+    /// written to bytes is there already.
     #[inline]
-    pub fn write(
-        &mut self,
+    pub fn before_write(
+        &self,
         run: SharedRun,
         stamp: Stamp,
         clocks: &Clocks,
@@ -221,10 +222,15 @@ impl SharedShadow {
     ) -> Option<(usize, Conflict)> {
         let range = self.pieces(run.offset, run.lane_bytes * run.lanes);
         let shift = self.lane_shift(run.lane_bytes);
-        let conflict = self.conflict_of_write(range.clone(), shift, run.first, stamp, clocks, is_strong, unchanged);
-        self.set_writer(range.clone(), shift, stamp.key + run.first as u32);
+        self.conflict_of_write(range, shift, run.first, stamp, clocks, is_strong, unchanged)
+    }
+
+    /// Notes a write of lanes that lie side by side.
+    #[inline]
+    pub fn write(&mut self, run: SharedRun, stamp: Stamp) {
+        let range = self.pieces(run.offset, run.lane_bytes * run.lanes);
+        self.set_writer(range.clone(), self.lane_shift(run.lane_bytes), stamp.key + run.first as u32);
         self.write_steps[range].fill(stamp.step);
-        conflict
     }
 
     fn set_writer(&mut self, range: std::ops::Range<usize>, shift: u32, key: u32) {
@@ -243,7 +249,8 @@ impl SharedShadow {
     ) -> Option<(usize, Conflict)> {
         let range = self.pieces(run.offset, run.lane_bytes);
         let unwritten = self.writes[range.clone()].iter().position(|write| *write == 0);
-        let conflict = self.write(run, stamp, clocks, is_strong, |_, _| false);
+        let conflict = self.before_write(run, stamp, clocks, is_strong, |_, _| false);
+        self.write(run, stamp);
         unwritten.map(|place| ((range.start + place) << self.granule_shift, Conflict::Uninitialised)).or(conflict)
     }
 
@@ -347,7 +354,9 @@ mod tests {
 
     fn write(shadow: &mut SharedShadow, by: Accessor, clocks: &Clocks, same: bool) -> Option<Conflict> {
         let stamp = Stamp::new(by.warp, 9, clocks);
-        shadow.write(run_of(by), stamp, clocks, |_| false, |_, _| same).map(|(_, conflict)| conflict)
+        let conflict = shadow.before_write(run_of(by), stamp, clocks, |_| false, |_, _| same);
+        shadow.write(run_of(by), stamp);
+        conflict.map(|(_, conflict)| conflict)
     }
 
     #[test]

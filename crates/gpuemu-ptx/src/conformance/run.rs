@@ -3,6 +3,8 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use gpuemu_common::emulation::AccessFault;
+
 use super::above_sm_89::above_sm_89;
 use super::bounds::{Reordering, documented_ulps};
 use super::compare::{Comparison, Measure};
@@ -189,7 +191,8 @@ fn compared(entry: &Entry, launch: &Launch, recorded: &Recorded, outcome: &Outco
     LaunchResult {
         mismatches: Some(comparison.different),
         elements: Some(comparison.elements),
-        findings: outcome.findings.clone(),
+        // What was never written holds poison in the recording too, bit for bit.
+        findings: outcome.findings.iter().filter(|found| found.fault != AccessFault::NeverWritten).cloned().collect(),
         ..result(entry, outcome_word, detail)
     }
 }

@@ -14,7 +14,7 @@ mod warp;
 use std::collections::HashMap;
 
 use crate::approximations::Approximation;
-use crate::code::{Code, ModuleNames};
+use crate::code::{Code, ModuleNames, Register};
 use crate::registers::{Level, RegisterFile, RegisterWidth, Slot};
 use crate::source::{PtxError, Source};
 use crate::syntax::{Function, Instruction, ScalarType};
@@ -58,6 +58,8 @@ pub struct DecodedEntry {
     pub name: String,
     /// All instructions: the entry's first.
     pub steps: Vec<Decoded>,
+    /// The registers that each of them reads, and writes.
+    pub uses: Vec<(Box<[Slot]>, Box<[Slot]>)>,
     /// Where each of them comes from.
     pub places: Places,
     /// The registers of a warp at its beginning: constants are in place.
@@ -96,6 +98,7 @@ struct Decoder<'s, 'm, 'a> {
     slots: Slots,
     layout: Layout,
     steps: Vec<Decoded>,
+    uses: Vec<(Box<[Slot]>, Box<[Slot]>)>,
     places: Places,
     /// Where functions begin.
     functions: HashMap<&'a str, u32>,
@@ -140,7 +143,8 @@ pub fn decode(source: &Source, entry: Option<&str>, options: DecodeOptions) -> R
         slots: Slots::default(),
         layout,
         steps: Vec::new(),
-        places: Places::of(&module),
+        uses: Vec::new(),
+        places: Places::of(source, &module),
         functions: HashMap::new(),
         calls: Vec::new(),
         communicates: false,
@@ -194,6 +198,7 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
         Ok(DecodedEntry {
             name: entry.name.to_string(),
             steps: self.steps,
+            uses: self.uses,
             places: self.places,
             registers,
             specials,
@@ -235,11 +240,18 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
                 }
             }
             self.instruction(&at, instruction).map_err(|message| self.source.error_at(instruction.span, message))?;
+            let slots = |used: &[Register]| used.iter().map(|register| registers[register.index()]).collect();
+            // What helps an instruction reads what it reads, and writes nothing that others see.
+            while self.uses.len() + 1 < self.steps.len() {
+                self.uses.push((slots(code.reads(step)), Box::default()));
+            }
+            self.uses.push((slots(code.reads(step)), slots(code.writes(step))));
         }
         begins.push(self.steps.len() as u32);
         // Falling off the end is returning.
         self.places.repeat();
         self.steps.push(Decoded { guard: None, action: if is_entry { Action::Exit } else { Action::Return } });
+        self.uses.push(Default::default());
         let first = begins.first().copied().unwrap_or_default() as usize;
         for decoded in &mut self.steps[first..] {
             match &mut decoded.action {

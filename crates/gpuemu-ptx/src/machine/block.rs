@@ -53,6 +53,8 @@ pub struct Block {
     pub instructions: u64,
     /// Instructions of their lanes.
     pub lane_operations: u64,
+    /// Tells accesses of one instruction from those of the same one when it comes again.
+    pub instance: u32,
     /// The warp that goes on next.
     pub turn: usize,
 }

@@ -6,7 +6,7 @@ use super::block::{BARRIERS, Block};
 use super::launch::LaunchError;
 use super::warp::{Fragment, Wait, Warp};
 use super::worker::Worker;
-use crate::checks::Sighting;
+use crate::checks::{Flow, Sighting};
 use crate::decode::instruction::{Action, Barrier, BarrierAction, Call};
 use crate::memory::address::resolve;
 use crate::registers::{LANES, RegisterWidth, Slot};
@@ -54,6 +54,11 @@ impl Worker<'_, '_> {
                 }
                 spent += 1;
                 block.lane_operations += u64::from(active.count_ones());
+                if let Some(taint) = &mut self.taint {
+                    let (reads, writes) = &context.program.uses[step as usize];
+                    let by = (block.number, warp.number, step);
+                    taint.step(by, active, reads, writes, flow_of(&decoded.action));
+                }
                 match &decoded.action {
                     Action::Pure(pure) => {
                         if active != 0 {
@@ -82,6 +87,7 @@ impl Worker<'_, '_> {
                     _ if active == 0 => step += 1,
                     action => {
                         warp.fragments[place].step = step;
+                        block.instance = block.instance.wrapping_add(1);
                         match self.act(block, warp, place, action, step, active)? {
                             Next::Following => step += 1,
                             Next::Choose => break,
@@ -373,6 +379,43 @@ impl Worker<'_, '_> {
             warp.fragments.push(Fragment { step: step + 1, lanes: left, wait: Wait::Ready, calls });
         }
         Next::Choose
+    }
+}
+
+/// Where the values of an instruction go.
+fn flow_of(action: &Action) -> Flow {
+    match action {
+        Action::Pure(_)
+        | Action::Load(_)
+        | Action::Nothing
+        | Action::ActiveMask(_)
+        | Action::Clock(..)
+        | Action::IsSpace(_)
+        | Action::Exit
+        | Action::Return
+        | Action::CommitGroup
+        | Action::WaitGroup(_)
+        | Action::Fence(_) => Flow::SameLane,
+        Action::Shuffle(_)
+        | Action::Vote(_)
+        | Action::Match(_)
+        | Action::Reduce(_)
+        | Action::Elect(..)
+        | Action::Product(_)
+        | Action::MatrixLoad(_)
+        | Action::FragmentLoad(_)
+        | Action::WarpBarrier(_) => Flow::AcrossLanes,
+        Action::Branch(_)
+        | Action::BranchTable(..)
+        | Action::Trap
+        | Action::Call(_)
+        | Action::System(_)
+        | Action::Store(_)
+        | Action::Atomic(_)
+        | Action::CopyAsync(_)
+        | Action::Barrier(_)
+        | Action::MatrixStore(_)
+        | Action::FragmentStore(_) => Flow::Seen,
     }
 }
 

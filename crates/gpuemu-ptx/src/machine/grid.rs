@@ -1,5 +1,6 @@
 //! A whole launch: arguments are checked and placed, blocks are spread over workers, and what came of them is put together.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpuemu_common::emulation::{AccessFault, EmulationStatistics};
@@ -7,7 +8,7 @@ use gpuemu_common::emulation::{AccessFault, EmulationStatistics};
 use super::block::Block;
 use super::launch::{Argument, BlockOrder, Launch, LaunchError, LaunchOptions, Outcome, Role};
 use super::worker::{Context, Finished, Worker};
-use crate::checks::{AccessLog, Checks, Collector, Sighting, find_races};
+use crate::checks::{Checks, Collector, RacePair, Sighting, Suspects, find_races};
 use crate::decode::DecodedEntry;
 use crate::memory::GlobalMemory;
 
@@ -28,13 +29,17 @@ pub(super) fn run(program: &DecodedEntry, launch: &Launch, options: &LaunchOptio
     let alone = program.communicates || options.trace.is_some();
     let workers = if alone { 1 } else { workers.clamp(1, blocks.min(256) as usize) };
     let order = BlockSequence::new(options.order, blocks);
-    let outcome = run_with(program, launch, options, workers, &order)?;
-    let races = outcome.findings.iter().any(|finding| finding.fault == AccessFault::Race);
-    if races && workers > 1 {
-        // What a race leaves behind depends on who was first: the same every time is only had from one worker.
-        return run_with(program, launch, options, 1, &order);
+    let (outcome, races) = run_with(program, launch, options, workers, &order, None)?;
+    if races.is_empty() {
+        return Ok(outcome);
     }
-    Ok(outcome)
+    // What a race leaves behind depends on who was first: the same every time is only had from one worker. And a read that
+    // races is only harmful if something depends on what it gave: that is followed in this second run.
+    let mut suspects = Suspects::default();
+    for (reader, lane) in races.iter().flat_map(|pair| &pair.readers) {
+        suspects.add(*reader, *lane);
+    }
+    run_with(program, launch, options, 1, &order, Some(suspects)).map(|(outcome, _)| outcome)
 }
 
 fn run_with(
@@ -43,7 +48,8 @@ fn run_with(
     options: &LaunchOptions,
     workers: usize,
     order: &BlockSequence,
-) -> Result<Outcome, LaunchError> {
+    suspects: Option<Suspects>,
+) -> Result<(Outcome, Vec<RacePair>), LaunchError> {
     let checks = Checks::of(&options.checks);
     let (memory, parameters) = place(program, launch, checks.init)?;
     let shared_bytes = program.static_shared_bytes as usize + launch.shared_bytes as usize;
@@ -58,6 +64,7 @@ fn run_with(
         checks,
         most_steps: options.most_steps,
         trace: options.trace,
+        suspects,
         stopped: AtomicU64::new(u64::MAX),
     };
     let next = AtomicU64::new(0);
@@ -87,12 +94,13 @@ fn finish(
     launch: &Launch,
     options: &LaunchOptions,
     results: Vec<Finished>,
-) -> Result<Outcome, LaunchError> {
+) -> Result<(Outcome, Vec<RacePair>), LaunchError> {
     let mut statistics = EmulationStatistics::default();
     let mut printed = Vec::new();
     let mut collector = Collector::default();
     let mut logs = Vec::new();
     let mut trace = Vec::new();
+    let mut used = HashSet::new();
     let mut stopped: Option<(u64, LaunchError)> = None;
     for mut finished in results {
         if let Err((block, error)) = finished.result
@@ -106,14 +114,18 @@ fn finish(
         printed.append(&mut finished.printed);
         collector.merge(finished.collector);
         logs.push(finished.log);
+        used.extend(finished.used);
         trace.append(&mut finished.trace);
     }
     if let Some((_, error)) = stopped {
         return Err(error);
     }
-    if context.checks.race {
-        note_races(&context, &logs, &mut collector);
+    let mut races = if context.checks.race { find_races(&logs) } else { Vec::new() };
+    if context.suspects.is_some() {
+        let harmful = |pair: &RacePair| pair.readers.is_empty() || pair.readers.iter().any(|(reader, _)| used.contains(reader));
+        races.retain(harmful);
     }
+    note_races(&context, &races, &mut collector);
     if context.checks.init {
         note_unwritten(&context, &mut collector);
     }
@@ -132,7 +144,7 @@ fn finish(
     let returned = buffers.zip(memory).map(|(buffer, bytes)| {
         if buffer.role == Role::Input || buffer.bytes > MOST_RETURNED { Vec::new() } else { bytes.into_vec() }
     });
-    Ok(Outcome {
+    let outcome = Outcome {
         buffers: returned.collect(),
         findings,
         more_findings,
@@ -140,15 +152,16 @@ fn finish(
         printed: printed.into_iter().map(|(_, text)| text).collect(),
         trace,
         statistics,
-    })
+    };
+    Ok((outcome, races))
 }
 
-fn note_races(context: &Context<'_>, logs: &[AccessLog], collector: &mut Collector) {
+fn note_races(context: &Context<'_>, races: &[RacePair], collector: &mut Collector) {
     let place_of = |number: u64| {
         let [x, y, _] = context.grid.map(u64::from);
         [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
     };
-    for (race, pairs) in find_races(logs) {
+    for race in races {
         let thread = |record: &crate::checks::AccessRecord| {
             let (warp, lane) = (u32::from(record.warp), record.lane_at(race.address));
             gpuemu_common::emulation::ThreadPlace {
@@ -165,7 +178,7 @@ fn note_races(context: &Context<'_>, logs: &[AccessLog], collector: &mut Collect
         let name = allocation.map_or("global memory", |allocation| allocation.name.as_str());
         let offset = allocation.map(|allocation| (race.address - allocation.base) as i64);
         let element = allocation.map_or(0, |found| (race.address - found.base) / u64::from(found.element_bytes));
-        for _ in 0..pairs {
+        for _ in 0..race.pairs {
             collector.note(race.record.block, Some(race.record.step), AccessFault::Race, Some(race.other.step), || Sighting {
                 fault: AccessFault::Race,
                 message: format!("{verb} of '{name}' at element {element} that another thread {did}, and nothing orders the two"),

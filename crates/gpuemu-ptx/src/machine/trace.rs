@@ -17,6 +17,9 @@ impl Worker<'_, '_> {
 
     /// Notes an instruction that was just done, and what it wrote.
     pub(super) fn trace_step(&mut self, warp: &Warp, step: u32, lane: u32) {
+        if self.context.trace.is_none_or(|trace| self.trace.len() >= trace.most_lines) {
+            return;
+        }
         let places = &self.context.program.places;
         let place = places.place(step);
         let lane = lane as usize % LANES;

@@ -161,6 +161,10 @@ impl Worker<'_, '_> {
             }),
             Space::Shared => {
                 let stamp = Stamp::new(warp.number, access.step, &block.clocks);
+                if self.context.checks.race {
+                    // Before any of it is written: of lanes that write the same place at once, one wins, and that is no race.
+                    for_runs(all, active, access.lane_bytes, |run| self.race_of_write(block, warp.number, run, access, stamp));
+                }
                 for_runs(all, active, access.lane_bytes, |run| self.write_shared(block, warp.number, run, access, stamp));
             }
             Space::Local | Space::Parameter => self.write_own(block, warp, space, all, access, active),
@@ -350,19 +354,34 @@ impl Worker<'_, '_> {
             return;
         };
         let from = &bytemuck::cast_slice::<u64, u8>(self.stage.as_slice())[run.first * access.lane_bytes..][..bytes];
-        let mut conflict = None;
-        if self.context.checks.race || self.context.checks.init {
-            let steps = &self.context.program.steps;
-            let strong = |step: u32| steps.get(step as usize).is_some_and(|decoded| is_strong(&decoded.action));
-            let shared = &block.shared;
-            let unchanged = |at: usize, length: usize| {
-                let at = at.max(offset);
-                shared.get(at..at + length) == from.get(at - offset..at - offset + length)
-            };
-            let target = SharedRun { offset, lane_bytes: access.lane_bytes, lanes: run.lanes, first: run.first };
-            conflict = block.shadow.write(target, stamp, &block.clocks, strong, unchanged);
-        }
         block.shared[offset..offset + bytes].copy_from_slice(from);
+        if self.context.checks.race || self.context.checks.init {
+            block.shadow.write(SharedRun { offset, lane_bytes: access.lane_bytes, lanes: run.lanes, first: run.first }, stamp);
+        }
+    }
+
+    /// Whether a write of shared memory races with what was done before its instruction.
+    fn race_of_write(&mut self, block: &Block, warp: u32, run: Run, access: Access, stamp: Stamp) {
+        let bytes = run.lanes * access.lane_bytes;
+        let inside = run.start.checked_add(bytes as u64).is_some_and(|end| end <= block.shared.len() as u64);
+        if !inside {
+            // What lies outside is never written, and noted there.
+            for lane in (0..run.lanes).filter(|_| run.lanes > 1) {
+                let start = run.start.wrapping_add((lane * access.lane_bytes) as u64);
+                self.race_of_write(block, warp, Run { first: run.first + lane, lanes: 1, start }, access, stamp);
+            }
+            return;
+        }
+        let offset = run.start as usize;
+        let from = &bytemuck::cast_slice::<u64, u8>(self.stage.as_slice())[run.first * access.lane_bytes..][..bytes];
+        let steps = &self.context.program.steps;
+        let strong = |step: u32| steps.get(step as usize).is_some_and(|decoded| is_strong(&decoded.action));
+        let unchanged = |at: usize, length: usize| {
+            let at = at.max(offset);
+            block.shared.get(at..at + length) == from.get(at - offset..at - offset + length)
+        };
+        let target = SharedRun { offset, lane_bytes: access.lane_bytes, lanes: run.lanes, first: run.first };
+        let conflict = block.shadow.before_write(target, stamp, &block.clocks, strong, unchanged);
         if let Some(conflict) = conflict {
             self.shared_conflict(block, warp, run, access, conflict);
         }
@@ -568,6 +587,7 @@ pub(super) fn record_of(block: &Block, warp: u32, run: Run, access: Access) -> A
         warp: warp as u8,
         lane: run.first as u8,
         lane_bytes: access.lane_bytes as u8,
+        instance: block.instance,
         write: access.write,
         strong: access.ordering.strong,
         block_only: access.ordering.block_only,

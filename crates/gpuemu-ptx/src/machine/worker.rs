@@ -1,5 +1,6 @@
 //! A worker: runs blocks, one after the other or several in turns, and keeps what it saw.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gpuemu_common::emulation::{AccessFault, EmulationStatistics, ThreadPlace};
@@ -7,7 +8,8 @@ use gpuemu_common::emulation::{AccessFault, EmulationStatistics, ThreadPlace};
 use super::block::{BARRIERS, BarrierState, Block};
 use super::launch::{LaunchError, POISON, Trace};
 use super::warp::{Fragment, Wait, Warp};
-use crate::checks::{AccessLog, Checks, Clocks, Collector, ReleaseTable, SharedShadow, Sighting};
+use crate::checks::taint::Reader;
+use crate::checks::{AccessLog, Checks, Clocks, Collector, ReleaseTable, SharedShadow, Sighting, Suspects, Taint};
 use crate::decode::instruction::{Action, BarrierAction};
 use crate::decode::{DecodedEntry, SpecialRegister};
 use crate::memory::GlobalMemory;
@@ -43,6 +45,8 @@ pub struct Context<'p> {
     pub most_steps: u64,
     /// A thread to trace.
     pub trace: Option<Trace>,
+    /// Reads whose values are followed.
+    pub suspects: Option<Suspects>,
     /// The first block that stopped the launch; those after it are not begun.
     pub stopped: AtomicU64,
 }
@@ -54,6 +58,8 @@ pub struct Worker<'c, 'p> {
     pub(super) collector: Collector,
     pub(super) log: AccessLog,
     pub(super) releases: ReleaseTable,
+    /// What is followed through registers.
+    pub(super) taint: Option<Taint>,
     /// Bytes of the access that is under way, lane by lane.
     pub(super) stage: Box<[u64; 32 * 8]>,
     pub(super) trace: Vec<String>,
@@ -77,6 +83,7 @@ impl<'c, 'p> Worker<'c, 'p> {
             collector: Collector::default(),
             log: AccessLog::default(),
             releases: ReleaseTable::default(),
+            taint: context.suspects.clone().map(Taint::of),
             stage: Box::new([0; 32 * 8]),
             trace: Vec::new(),
             printed: Vec::new(),
@@ -203,6 +210,9 @@ impl<'c, 'p> Worker<'c, 'p> {
         self.since_last_end = 0;
         if !block.printed.is_empty() {
             self.printed.push((block.number, std::mem::take(&mut block.printed)));
+        }
+        if let Some(taint) = &mut self.taint {
+            block.warps.iter().for_each(|warp| taint.end(block.number, warp.number));
         }
         self.log.end_block(block.number, std::mem::take(&mut block.clocks));
         self.spare.push(block);
@@ -331,6 +341,7 @@ impl<'c, 'p> Worker<'c, 'p> {
             result,
             collector: self.collector,
             log: self.log,
+            used: self.taint.map(Taint::into_used).unwrap_or_default(),
             trace: self.trace,
             printed: self.printed,
             statistics: self.statistics,
@@ -347,6 +358,8 @@ pub struct Finished {
     pub collector: Collector,
     /// Accesses to memory that is written.
     pub log: AccessLog,
+    /// Readers whose values were used, of those that were followed.
+    pub used: HashSet<Reader>,
     /// The trace.
     pub trace: Vec<String>,
     /// What blocks printed, by their number.

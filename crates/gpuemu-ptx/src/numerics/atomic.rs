@@ -46,12 +46,7 @@ pub type AtomicFunction = fn(old: u64, operand: u64, swap: u64) -> u64;
 /// How an operation on a type is done; none if there is no such one. `unflushed` is `.noftz`, which the 16-bit formats
 /// must say and the others must not. In global memory the chip adds f32 with subnormal numbers flushed, in shared
 /// memory it does not.
-pub fn atomic(
-    operation: AtomicOperation,
-    scalar: ScalarType,
-    shared: bool,
-    unflushed: bool,
-) -> Option<AtomicFunction> {
+pub fn atomic(operation: AtomicOperation, scalar: ScalarType, shared: bool, unflushed: bool) -> Option<AtomicFunction> {
     use AtomicOperation::*;
     use ScalarType::*;
     if unflushed != matches!(scalar, F16 | F16x2 | Bf16 | Bf16x2) {
@@ -66,7 +61,14 @@ pub fn atomic(
         (Add, Bf16x2) => |old, operand, _| sum_of_pairs(FloatKind::Bf16, old, operand),
         (Add, F32) if shared => |old, operand, _| sum(FloatKind::F32, false, old as u32 as u64, operand as u32 as u64),
         (Add, F32) => |old, operand, _| sum(FloatKind::F32, true, old as u32 as u64, operand as u32 as u64),
-        (Add, F64) => |old, operand, _| sum(FloatKind::F64, false, old, operand),
+        // Recorded: in shared memory the NaN of the cell is kept, quietened; in global memory that of the operand, as
+        // it is.
+        (Add, F64) if shared => |old, operand, _| sum(FloatKind::F64, false, operand, old),
+        (Add, F64) => |old, operand, _| match (FloatKind::F64.is_nan(old), FloatKind::F64.is_nan(operand)) {
+            (_, true) => operand,
+            (true, false) => old,
+            _ => sum(FloatKind::F64, false, old, operand),
+        },
         (Min, U32) => |old, operand, _| u64::from((old as u32).min(operand as u32)),
         (Min, S32) => |old, operand, _| u64::from((old as i32).min(operand as i32) as u32),
         (Min, U64) => |old, operand, _| old.min(operand),
@@ -119,13 +121,25 @@ mod tests {
     use AtomicOperation::*;
     use ScalarType::*;
 
-    /// Recorded on the chip.
+    /// Recorded on an NVIDIA H200: the cell, the operand, and the cell afterwards.
     #[test]
-    fn subnormal_sums_are_flushed_in_global_memory_only() {
-        let (tiny, cell) = (0x0040_0000, 0x8000_0001);
-        let global = atomic(Add, F32, false, false).unwrap();
-        let shared = atomic(Add, F32, true, false).unwrap();
-        assert_eq!((global(cell, tiny, 0), shared(cell, tiny, 0)), (0, 0x003F_FFFF));
+    fn sums_are_those_recorded() {
+        for (scalar, shared, old, operand, expected) in [
+            (F32, false, 0x1, 0x1, 0x0),
+            (F32, false, 0x8000_0001, 0x0, 0x0),
+            (F32, true, 0x1, 0x1, 0x2),
+            (F32, true, 0x8000_0001, 0x0, 0x8000_0001),
+            (F32, true, 0x7083_FE19, 0xF003_FE19, 0x7003_FE19),
+            (F16x2, false, 0xCDCF_6CFC, 0x7BFF_CE9C, 0x7BFE_6CF5),
+            (Bf16x2, false, 0xBB48_C20A, 0x43D8_9257, 0x43D8_C20A),
+            (F64, false, 0x7FF0_0000_0000_0001, 0x7FF8_0000_0000_0000, 0x7FF8_0000_0000_0000),
+            (F64, false, 0x7FF4_1234_5678_9ABC, 0, 0x7FF4_1234_5678_9ABC),
+            (F64, true, 0x7FF0_0000_0000_0001, 0x7FF8_0000_0000_0000, 0x7FF8_0000_0000_0001),
+            (F64, true, u64::MAX, 0x7FF8_0000_0000_0000, u64::MAX),
+        ] {
+            let function = atomic(Add, scalar, shared, matches!(scalar, F16x2 | Bf16x2)).unwrap();
+            assert_eq!(function(old, operand, 0), expected, "{scalar} {old:x} {operand:x}");
+        }
     }
 
     #[test]

@@ -1,21 +1,20 @@
 //! Whole numbers: fields of bits, permutations, products of bytes.
 
-/// `bfe.u32`: `length` bits from `position` on; bits beyond the register are 0.
+/// `bfe.u32`: `length` bits from `position` on; bits beyond the register are 0. Of both numbers only 8 bits count.
 #[inline(always)]
 pub fn extract_u32(bits: u32, position: u32, length: u32) -> u32 {
-    extract_u64(bits.into(), position, length) as u32
+    extract_u64(bits.into(), position & 0xFF, length & 0xFF) as u32
 }
 
 /// `bfe.s32`: as above, the last bit repeated; beyond the register that is its highest one.
 #[inline(always)]
 pub fn extract_s32(bits: u32, position: u32, length: u32) -> u32 {
-    extract_s64(bits as i32 as u64, position, length) as u32
+    extract_s64(bits as i32 as u64, position & 0xFF, length & 0xFF) as u32
 }
 
-/// `bfe.u64`
+/// `bfe.u64`. Recorded: here all bits of both numbers count, unlike for 32 bits.
 #[inline(always)]
 pub fn extract_u64(bits: u64, position: u32, length: u32) -> u64 {
-    let (position, length) = (position & 0xFF, length & 0xFF);
     let shifted = if position > 63 { 0 } else { bits >> (position & 63) };
     if length > 63 { shifted } else { shifted & ((1 << (length & 63)) - 1) }
 }
@@ -23,7 +22,6 @@ pub fn extract_u64(bits: u64, position: u32, length: u32) -> u64 {
 /// `bfe.s64`
 #[inline(always)]
 pub fn extract_s64(bits: u64, position: u32, length: u32) -> u64 {
-    let (position, length) = (position & 0xFF, length & 0xFF);
     let shifted = bits as i64 >> position.min(63);
     let cut = 64 - length.min(64);
     if length == 0 { 0 } else { (shifted << (cut & 63) >> (cut & 63)) as u64 }
@@ -32,13 +30,12 @@ pub fn extract_s64(bits: u64, position: u32, length: u32) -> u64 {
 /// `bfi.b32`: the low `length` bits of `field` put into `bits` from `position` on.
 #[inline(always)]
 pub fn insert_32(field: u32, bits: u32, position: u32, length: u32) -> u32 {
-    insert_64(field.into(), bits.into(), position, length) as u32
+    insert_64(field.into(), bits.into(), position & 0xFF, length & 0xFF) as u32
 }
 
-/// `bfi.b64`
+/// `bfi.b64`. All bits of both numbers count.
 #[inline(always)]
 pub fn insert_64(field: u64, bits: u64, position: u32, length: u32) -> u64 {
-    let (position, length) = (position & 0xFF, length & 0xFF);
     let mask = if length > 63 { u64::MAX } else { (1 << (length & 63)) - 1 };
     let place = position & 63;
     if position > 63 { bits } else { bits & !(mask << place) | (field << place) & mask << place }

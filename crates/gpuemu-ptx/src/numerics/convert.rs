@@ -3,7 +3,7 @@
 use gpuemu_common::FloatFormat;
 
 use super::exact::{Exact, Value};
-use super::rounding::{Rounding, TF32, round, shift_right};
+use super::rounding::{Rounding, TF32, round, round_flushed, shift_right};
 
 /// What a number is kept as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -117,7 +117,7 @@ impl Conversion {
     pub fn convert(&self, bits: u64) -> u64 {
         match (self.from.format(), self.to.format()) {
             (Some(from), Some(to)) => self.between_floats(from, to, bits),
-            (Some(from), None) => self.to_integer(from, bits),
+            (Some(from), None) => self.whole(from, bits),
             (None, Some(to)) => self.finished(to, round(&Exact::integer(self.read_integer(bits)), to, self.rounding)),
             (None, None) => self.between_integers(bits),
         }
@@ -140,10 +140,12 @@ impl Conversion {
         let bits = if self.from == Encoding::Tf32 { bits >> 13 } else { bits };
         let bits = bits & (from.sign_bit() << 1).wrapping_sub(1);
         let subnormal = bits & from.overflow_bits() == 0;
-        if self.flush && self.from == Encoding::F32 && subnormal { bits & from.sign_bit() } else { bits }
+        // Recorded: nothing is flushed on the way to f16, as rounding up shows.
+        let flushes = self.flush && self.from == Encoding::F32 && self.to != Encoding::F16;
+        if flushes && subnormal { bits & from.sign_bit() } else { bits }
     }
 
-    fn to_integer(&self, from: &FloatFormat, bits: u64) -> u64 {
+    fn whole(&self, from: &FloatFormat, bits: u64) -> u64 {
         let (width, signed) = self.to.integer().unwrap_or((64, false));
         let value = match Value::read(from, self.given(from, bits)) {
             // Conversions in the 64-bit unit give its "integer indefinite", the others 0.
@@ -177,12 +179,14 @@ impl Conversion {
         let sign = if bits & from.sign_bit() != 0 { to.sign_bit() } else { 0 };
         let result = match Value::read(from, bits) {
             Value::Nan => return self.finished(to, self.nan(from, to, bits)),
+            Value::Infinite(_) if !to.has_infinity => sign | to.max_bits(),
             Value::Infinite(_) => sign | to.overflow_bits(),
             Value::Finite(exact) if self.integral && exact.exponent < 0 => {
                 let shift = exact.exponent.unsigned_abs();
                 let whole = shift_right(exact.significand, shift, exact.negative, self.rounding);
                 round(&Exact { exponent: 0, significand: whole, ..exact }, to, self.rounding)
             }
+            Value::Finite(exact) if self.flush && self.to == Encoding::F32 => round_flushed(&exact, to, self.rounding),
             Value::Finite(exact) => round(&exact, to, self.rounding),
         };
         self.finished(to, result)
@@ -212,7 +216,8 @@ impl Conversion {
         if self.flush && self.to == Encoding::F32 && magnitude & to.overflow_bits() == 0 {
             bits &= to.sign_bit();
         }
-        if self.finite && !nan && magnitude >= to.overflow_bits() {
+        // Recorded: with `.rna` not only infinity but every NaN moves down by one.
+        if self.finite && magnitude >= to.overflow_bits() && (!nan || self.rounding == Rounding::NearestAway) {
             bits -= 1;
         }
         if self.saturate {
@@ -233,8 +238,7 @@ fn extend(bits: u64, width: u32, signed: bool) -> i128 {
 }
 
 fn clamp(value: i128, width: u32, signed: bool) -> i128 {
-    let (least, most) =
-        if signed { (-(1 << (width - 1)), (1 << (width - 1)) - 1) } else { (0, (1_i128 << width) - 1) };
+    let (least, most) = if signed { (-(1 << (width - 1)), (1 << (width - 1)) - 1) } else { (0, (1_i128 << width) - 1) };
     value.clamp(least, most)
 }
 

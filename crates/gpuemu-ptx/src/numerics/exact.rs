@@ -91,11 +91,8 @@ impl Exact {
             (false, false) => {}
         }
         let (one, two) = (self.raised(125), other.raised(125));
-        let (large, small) = if (one.exponent, one.significand) >= (two.exponent, two.significand) {
-            (one, two)
-        } else {
-            (two, one)
-        };
+        let (large, small) =
+            if (one.exponent, one.significand) >= (two.exponent, two.significand) { (one, two) } else { (two, one) };
         let shifted = jam(small.significand, (large.exponent - small.exponent) as u32);
         let significand = if opposite { large.significand - shifted } else { large.significand + shifted };
         if significand == 0 {
@@ -122,11 +119,7 @@ impl Exact {
         let raised = self.raised(127);
         let quotient = raised.significand / divisor.significand;
         let rest = raised.significand % divisor.significand;
-        Exact {
-            negative,
-            exponent: raised.exponent - divisor.exponent,
-            significand: quotient | u128::from(rest != 0),
-        }
+        Exact { negative, exponent: raised.exponent - divisor.exponent, significand: quotient | u128::from(rest != 0) }
     }
 
     /// The root of a number that is not negative.

@@ -54,7 +54,10 @@ impl ExtremeRules {
             (one, two) = (one & !sign, two & !sign);
         }
         // Patterns in the order of their numbers: -0 is below 0, as the chip has it.
-        let key = |bits: u64| if bits & sign != 0 { (sign - 1) as i64 - bits as i64 } else { bits as i64 };
+        let key = |bits: u64| {
+            let top = (bits << (64 - kind.format().bits())) as i64;
+            top ^ (top >> 63 & i64::MAX)
+        };
         let first = b_is_nan || (!a_is_nan && (key(one) < key(two)) != self.largest);
         let chosen = if first { one } else { two };
         if self.combine_signs { chosen | signs } else { chosen }

@@ -3,7 +3,7 @@
 use gpuemu_common::FloatFormat;
 
 use super::exact::{Exact, Value};
-use super::rounding::{Rounding, round};
+use super::rounding::{Rounding, round, round_flushed};
 
 /// The formats that PTX computes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -111,6 +111,7 @@ impl FloatRules {
     }
 
     fn rounded(&self, exact: &Exact) -> u64 {
+        let round = if self.flush { round_flushed } else { round };
         round(exact, self.kind.format(), self.rounding)
     }
 
@@ -155,17 +156,21 @@ impl FloatRules {
             (Value::Nan, _) | (_, Value::Nan) => self.kind.nan_of(&[a, b]),
             (Value::Infinite(one), Value::Infinite(two)) => self.infinite(one != two),
             (Value::Infinite(negative), Value::Finite(finite)) | (Value::Finite(finite), Value::Infinite(negative)) => {
-                if finite.is_zero() { self.kind.nan() } else { self.infinite(negative != finite.negative) }
+                if finite.is_zero() {
+                    self.kind.nan()
+                } else {
+                    self.infinite(negative != finite.negative)
+                }
             }
             (Value::Finite(one), Value::Finite(two)) => self.rounded(&one.times(two)),
         })
     }
 
-    /// `a * b + c`, rounded once.
+    /// `a * b + c`, rounded once. Recorded: the NaN of `b` goes before that of `c`, and that before the one of `a`.
     pub fn fused(&self, a: u64, b: u64, c: u64) -> u64 {
         let (one, two, three) = (self.read(a), self.read(b), self.read(c));
         self.finished(match (one, two, three) {
-            (Value::Nan, ..) | (_, Value::Nan, _) | (.., Value::Nan) => self.kind.nan_of(&[a, b, c]),
+            (Value::Nan, ..) | (_, Value::Nan, _) | (.., Value::Nan) => self.kind.nan_of(&[a, c, b]),
             (Value::Finite(one), Value::Finite(two), Value::Finite(three)) => {
                 self.rounded(&one.times(two).plus(three, self.rounding))
             }

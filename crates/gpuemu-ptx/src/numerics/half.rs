@@ -58,15 +58,15 @@ pub fn odd_sum_32(a: f32, b: f32) -> f32 {
     odd_32(sum, error)
 }
 
-/// The odd neighbour of a result on the side of its error; itself if it is exact or odd.
+/// The odd neighbour of a result on the side of its error; itself if it is exact or odd. An error that is NaN comes of
+/// infinities, which are right as they are.
 #[inline(always)]
 fn odd_32(result: f32, error: f32) -> f32 {
     let bits = result.to_bits();
     // Away from zero if the error has the sign of the result.
     let step = if (error > 0.0) == (result > 0.0) { 1 } else { u32::MAX };
     let even = bits & 1 == 0;
-    // NaN as an error comes of infinities, which are right as they are.
-    let inexact = error != 0.0 && error == error;
+    let inexact = error.abs() > 0.0;
     f32::from_bits(if inexact && even { bits.wrapping_add(step) } else { bits })
 }
 
@@ -78,7 +78,7 @@ pub fn odd_sum_64(a: f64, b: f64) -> f64 {
     let error = (a - (sum - other)) + (b - other);
     let bits = sum.to_bits();
     let step = if (error > 0.0) == (sum > 0.0) { 1 } else { u64::MAX };
-    let inexact = error != 0.0 && error == error;
+    let inexact = error.abs() > 0.0;
     f64::from_bits(if inexact && bits & 1 == 0 { bits.wrapping_add(step) } else { bits })
 }
 

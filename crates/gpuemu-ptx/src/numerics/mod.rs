@@ -8,6 +8,7 @@ pub mod atomic;
 pub mod bits;
 pub mod compare;
 pub mod convert;
+pub mod eight;
 pub mod exact;
 pub mod extremes;
 pub mod float;

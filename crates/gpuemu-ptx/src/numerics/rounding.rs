@@ -83,6 +83,16 @@ pub fn round(exact: &Exact, format: &FloatFormat, rounding: Rounding) -> u64 {
     sign | magnitude
 }
 
+/// As [`round`], with zero in place of what is too small for a normal number. Recorded: the chip asks that of the number
+/// that it would have rounded to, had the exponent no lower bound.
+pub fn round_flushed(exact: &Exact, format: &FloatFormat, rounding: Rounding) -> u64 {
+    const RAISED: i32 = 8;
+    let bits = round(exact, format, rounding);
+    let raised = round(&Exact { exponent: exact.exponent + RAISED, ..*exact }, format, rounding);
+    let magnitude = raised & (format.sign_bit() - 1);
+    if magnitude >> format.mantissa_bits <= RAISED as u64 { bits & format.sign_bit() } else { bits }
+}
+
 fn overflow(negative: bool, format: &FloatFormat, rounding: Rounding) -> u64 {
     let stays = match rounding {
         Rounding::Nearest | Rounding::NearestAway => !format.has_infinity,

@@ -35,7 +35,8 @@ pub(super) const LEAST_SINGLE: i32 = -126;
 
 impl Number {
     /// Nothing.
-    pub(super) const ZERO: Self = Self { class: Class::Finite, negative: false, significand: 0, exponent: LEAST_SINGLE };
+    pub(super) const ZERO: Self =
+        Self { class: Class::Finite, negative: false, significand: 0, exponent: LEAST_SINGLE };
 
     /// The number with this value, of a type with this least exponent.
     pub(super) fn new(value: f32, least_exponent: i32) -> Self {
@@ -49,7 +50,12 @@ impl Number {
         let exponent = field.max(1) as i32 - 127;
         let significand = if field == 0 { fraction } else { fraction | 1 << FRACTION_BITS };
         let below = (least_exponent - exponent).clamp(0, 31);
-        Self { class, negative: value.is_sign_negative(), significand: significand >> below, exponent: exponent + below }
+        Self {
+            class,
+            negative: value.is_sign_negative(),
+            significand: significand >> below,
+            exponent: exponent + below,
+        }
     }
 }
 
@@ -57,8 +63,13 @@ impl Number {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Sum {
     /// `total` times 2^`exponent`.
-    Finite { total: i64, exponent: i32 },
-    Infinite { negative: bool },
+    Finite {
+        total: i64,
+        exponent: i32,
+    },
+    Infinite {
+        negative: bool,
+    },
     NotANumber,
 }
 
@@ -96,7 +107,7 @@ pub(super) fn add(pairs: impl Iterator<Item = (Number, Number)> + Clone, accumul
     };
     let mut total = addend(i64::from(accumulator.significand), accumulator.exponent, accumulator.negative);
     for (a, b) in pairs {
-        let product = i64::from(a.significand) * i64::from(b.significand) >> FRACTION_BITS;
+        let product = (i64::from(a.significand) * i64::from(b.significand)) >> FRACTION_BITS;
         if product != 0 {
             total += addend(product, a.exponent + b.exponent, a.negative != b.negative);
         }

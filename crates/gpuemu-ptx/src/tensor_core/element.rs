@@ -191,7 +191,10 @@ mod tests {
         assert_eq!(round_to_half(1, -25), 0, "half of the smallest is a tie");
         assert_eq!(round_to_half(3, -26), 1);
         assert_eq!(round_to_half(3, -25), 2, "one and a half of the smallest");
-        assert_eq!((round_to_half(1 << 63, -88), round_to_half(u64::MAX, -88), round_to_half(u64::MAX, -100)), (0, 1, 0));
+        assert_eq!(
+            (round_to_half(1 << 63, -88), round_to_half(u64::MAX, -88), round_to_half(u64::MAX, -100)),
+            (0, 1, 0)
+        );
         assert_eq!(round_to_half(1, 900), 0x7C00);
         // 2048 + 1 and a bit: above the tie, and beyond what single precision would have kept.
         assert_eq!(round_to_half((2049 << 40) + 1, -40), 0x6801);

@@ -43,39 +43,20 @@ pub(super) const MMA: &[Form] = &[
     Form { shapes: &[(16, 8, 8), (16, 8, 16)], operands: Operands::Same(F16), accumulators: SINGLE_OR_HALF },
     Form { shapes: &[(16, 8, 8), (16, 8, 16)], operands: Operands::Same(Bf16), accumulators: SINGLE },
     Form { shapes: &[(16, 8, 4), (16, 8, 8)], operands: Operands::Same(Tf32), accumulators: SINGLE },
-    Form {
-        shapes: &[(16, 8, 16), (16, 8, 32)],
-        operands: Operands::Any(&[E4m3, E5m2]),
-        accumulators: SINGLE_OR_HALF,
-    },
+    Form { shapes: &[(16, 8, 16), (16, 8, 32)], operands: Operands::Any(&[E4m3, E5m2]), accumulators: SINGLE_OR_HALF },
     Form {
         shapes: &[(8, 8, 4), (16, 8, 4), (16, 8, 8), (16, 8, 16)],
         operands: Operands::Same(F64),
         accumulators: DOUBLE,
     },
-    Form {
-        shapes: &[(8, 8, 16), (16, 8, 16), (16, 8, 32)],
-        operands: Operands::Any(&[S8, U8]),
-        accumulators: INTEGER,
-    },
-    Form {
-        shapes: &[(8, 8, 32), (16, 8, 32), (16, 8, 64)],
-        operands: Operands::Any(&[S4, U4]),
-        accumulators: INTEGER,
-    },
-    Form {
-        shapes: &[(8, 8, 128), (16, 8, 128), (16, 8, 256)],
-        operands: Operands::Same(B1),
-        accumulators: INTEGER,
-    },
+    Form { shapes: &[(8, 8, 16), (16, 8, 16), (16, 8, 32)], operands: Operands::Any(&[S8, U8]), accumulators: INTEGER },
+    Form { shapes: &[(8, 8, 32), (16, 8, 32), (16, 8, 64)], operands: Operands::Any(&[S4, U4]), accumulators: INTEGER },
+    Form { shapes: &[(8, 8, 128), (16, 8, 128), (16, 8, 256)], operands: Operands::Same(B1), accumulators: INTEGER },
 ];
 
 /// `mma.sync.m8n8k4` of half precision.
-pub(super) const QUAD_PAIRS: Form = Form {
-    shapes: &[(8, 8, 4)],
-    operands: Operands::Same(F16),
-    accumulators: &[(F32, F32), (F16, F16), (F32, F16)],
-};
+pub(super) const QUAD_PAIRS: Form =
+    Form { shapes: &[(8, 8, 4)], operands: Operands::Same(F16), accumulators: &[(F32, F32), (F16, F16), (F32, F16)] };
 
 /// The products of `wmma.mma`.
 pub(super) const WMMA: &[Form] = &[

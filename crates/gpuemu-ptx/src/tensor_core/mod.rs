@@ -20,8 +20,8 @@ pub use element::Element;
 pub use fragment::{Matrix, Order};
 pub use matrix_transfer::{Direction, MatrixTransfer, transpose};
 pub use model::TensorCore;
-pub use product::{Combination, Family, FragmentRegisters, Fragments, MatrixProduct};
 pub use plan::PreparedProduct;
+pub use product::{Combination, Family, FragmentRegisters, Fragments, MatrixProduct};
 pub use wmma_transfer::WmmaTransfer;
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! Whose tensor cores are imitated, and by which rule each adds.
 
+use super::element::Element;
+use super::product::{Family, MatrixProduct};
+
 /// Whose tensor cores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum TensorCore {
@@ -43,7 +46,7 @@ impl TensorCore {
 /// How many products are added at once, and with how many bits more than single precision has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SumRule {
-    /// Bits of the operands of a block: products of 16 bits come so many at once, those of 32 half as many.
+    /// Bits of the operands of a block: twice as many products of 16 bits are added at once as of 32.
     block_bits: usize,
     /// Bits below those of single precision that addends keep.
     pub(super) extra_bits: u32,
@@ -51,8 +54,14 @@ pub(super) struct SumRule {
 
 impl SumRule {
     /// Products that are added at once.
-    pub(super) const fn block(self, element_bits: u32) -> usize {
-        self.block_bits / element_bits as usize
+    pub(super) fn block(self, form: &MatrixProduct) -> usize {
+        match (form.family, form.a) {
+            // The compiler makes two instructions of 4 places along k of it.
+            (Family::Wmma, Element::Tf32) => 4,
+            // Elements of 8 bits are made half precision, every other two of them at a time.
+            (_, Element::E4m3 | Element::E5m2) => (self.block_bits / 16).min(form.k / 2),
+            (_, element) => (self.block_bits / element.bits() as usize).min(form.k),
+        }
     }
 }
 
@@ -70,7 +79,17 @@ mod tests {
 
     #[test]
     fn blocks_are_as_long_as_the_chips() {
-        let blocks = TensorCore::ALL.map(|model| model.rule().map(|rule| (rule.block(16), rule.block(32))));
-        assert_eq!(blocks, [Some((8, 4)), Some((16, 8)), None]);
+        for (opcode, blocks) in [
+            ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", [8, 16]),
+            ("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", [8, 8]),
+            ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", [4, 8]),
+            ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", [8, 16]),
+            ("mma.sync.aligned.m16n8k16.row.col.f32.e4m3.e4m3.f32", [8, 8]),
+            ("wmma.mma.sync.aligned.row.col.m16n16k8.f32.tf32.tf32.f32", [4, 4]),
+        ] {
+            let form = MatrixProduct::from_opcode(opcode).unwrap().unwrap();
+            let found = [TensorCore::A100, TensorCore::H100].map(|model| model.rule().unwrap().block(&form));
+            assert_eq!(found, blocks, "{opcode}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::element::Element;
 use super::fragment::{Layout, Matrix};
 use super::model::TensorCore;
-use super::product::{Combination, MatrixProduct};
+use super::product::{Family, MatrixProduct};
 use super::scalar;
 use super::tile::{self, TilePlan};
 use crate::registers::{LANES, Level, RegisterFile, Slot};
@@ -45,7 +45,7 @@ pub(super) struct Plan {
     pub(super) c: Vec<Holder>,
     /// Elements of D, row by row.
     pub(super) d: Vec<Holder>,
-    /// Places along k that are added at once, one block after the other. The last place of each.
+    /// Places along k that are added at once, one block after the other.
     pub(super) blocks: Vec<Vec<usize>>,
     /// Bits that addends keep below single precision.
     pub(super) extra_bits: u32,
@@ -114,11 +114,6 @@ impl Plan {
             fallback,
         }
     }
-
-    /// Whether bits are counted.
-    pub(super) fn combination(&self) -> Combination {
-        self.form.combination
-    }
 }
 
 fn is_integer(element: Element) -> bool {
@@ -129,12 +124,13 @@ fn is_integer(element: Element) -> bool {
 fn holders(layout: &Layout, first_slot: usize, together: usize) -> Vec<Holder> {
     let (rows, columns) = layout.extent();
     let products = match layout.family {
-        super::product::Family::MmaQuadPairs { .. } => 4,
+        Family::MmaQuadPairs { .. } => 4,
         _ => 1,
     };
     let mut held = vec![Holder::default(); products * rows * columns / together];
     let bits = layout.element.bits() as usize;
-    for register in 0..layout.registers() {
+    // Of elements that lie in several registers the chips take the first.
+    for register in (0..layout.registers()).rev() {
         for lane in 0..LANES {
             for part in (0..layout.element.in_register()).step_by(together) {
                 let place = layout.place(lane, register, part);
@@ -143,11 +139,8 @@ fn holders(layout: &Layout, first_slot: usize, together: usize) -> Vec<Holder> {
                     _ => (place.product * rows + place.row) * (columns / together) + place.column / together,
                 };
                 if let Some(holder) = held.get_mut(index) {
-                    *holder = Holder {
-                        slot: (first_slot + register) as u8,
-                        lane: lane as u8,
-                        shift: (part * bits) as u8,
-                    };
+                    *holder =
+                        Holder { slot: (first_slot + register) as u8, lane: lane as u8, shift: (part * bits) as u8 };
                 }
             }
         }
@@ -158,17 +151,10 @@ fn holders(layout: &Layout, first_slot: usize, together: usize) -> Vec<Holder> {
 /// Which places along k are added at once.
 fn blocks(form: &MatrixProduct, model: TensorCore) -> (Vec<Vec<usize>>, u32) {
     let Some(rule) = model.rule() else { return (Vec::new(), 0) };
-    // The compiler expands products of 8 bits into two of half precision: one of the first two of every four elements,
-    // one of the others. A100 has none; here it computes them as it would those of half precision.
-    let (order, element_bits): (Vec<usize>, u32) = match form.a {
-        Element::E4m3 | Element::E5m2 => {
-            let (first, second): (Vec<_>, Vec<_>) = (0..form.k).partition(|place| place % 4 < 2);
-            return (
-                [first, second].iter().flat_map(|half| half.chunks(rule.block(16)).map(<[usize]>::to_vec)).collect(),
-                rule.extra_bits,
-            );
-        }
-        element => ((0..form.k).collect(), element.bits()),
-    };
-    (order.chunks(rule.block(element_bits).max(1)).map(<[usize]>::to_vec).collect(), rule.extra_bits)
+    // The compiler makes two products of half precision of one of 8 bits: of the first two of every four elements, and of
+    // the others. A100 has none; here it computes them as it would those of half precision.
+    let eight_bits = matches!(form.a, Element::E4m3 | Element::E5m2);
+    let (first, second): (Vec<_>, Vec<_>) = (0..form.k).partition(|place| !eight_bits || place % 4 < 2);
+    let blocks = [first, second].iter().flat_map(|half| half.chunks(rule.block(form))).map(<[usize]>::to_vec).collect();
+    (blocks, rule.extra_bits)
 }

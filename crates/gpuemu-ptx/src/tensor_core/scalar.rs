@@ -4,11 +4,15 @@ use super::aligned_sum::{self, LEAST_HALF, LEAST_SINGLE, Number};
 use super::element::{Element, NAN_SINGLE, single_to_half};
 use super::model::TensorCore;
 use super::plan::{Holder, Plan, Run};
-use super::product::{Combination, MatrixProduct};
-use crate::registers::{Level, RegisterFile, Slot};
+use super::product::{Combination, Family, MatrixProduct};
+use super::tile::Register;
+use crate::registers::{LANES, Level, RegisterFile, Slot};
 
-/// Most elements of a matrix of floating-point numbers, and registers of any.
+/// Most elements of a matrix of floating-point numbers, or of an accumulator.
 const MOST_ELEMENTS: usize = 512;
+
+/// Most registers of a matrix of integers, those of all lanes together.
+const MOST_REGISTERS: usize = 128;
 
 /// Most columns of a product.
 const MOST_COLUMNS: usize = 32;
@@ -25,6 +29,7 @@ pub(super) fn choose(form: &MatrixProduct, model: TensorCore, level: Level) -> R
         (Element::F64, _) => at_level::<Doubles>(level),
         (Element::S8 | Element::U8 | Element::S4 | Element::U4 | Element::B1, _) => at_level::<Integers>(level),
         (_, TensorCore::Ieee) => at_level::<FusedSingles>(level),
+        _ if matches!(form.family, Family::MmaQuadPairs { .. }) => at_level::<QuadPairs>(level),
         _ => at_level::<AlignedSums>(level),
     }
 }
@@ -53,23 +58,45 @@ mod x86 {
     }
 }
 
+/// Most registers of an instruction.
+const MOST_SLOTS: usize = 32;
+
+/// The registers of an instruction.
+struct Sources<'a>([&'a Register; MOST_SLOTS]);
+
+impl<'a> Sources<'a> {
+    #[inline(always)]
+    fn new(file: &'a RegisterFile, slots: &[Slot]) -> Self {
+        let mut registers = [&[0; LANES]; MOST_SLOTS];
+        for (register, &slot) in registers.iter_mut().zip(slots) {
+            *register = file.b32(slot);
+        }
+        Self(registers)
+    }
+
+    #[inline(always)]
+    fn word(&self, holder: Holder) -> u32 {
+        self.0[usize::from(holder.slot) % MOST_SLOTS][usize::from(holder.lane) % LANES]
+    }
+}
+
+/// Writes a word to where it is held.
 #[inline(always)]
-fn read(file: &RegisterFile, slots: &[Slot], holder: Holder) -> u32 {
-    file.b32(slots[usize::from(holder.slot)])[usize::from(holder.lane & 31)]
+fn write(file: &mut RegisterFile, slots: &[Slot], holder: Holder, word: u32) {
+    file.b32_mut(slots[usize::from(holder.slot)])[usize::from(holder.lane) % LANES] = word;
 }
 
 /// Floating-point operands as single-precision numbers.
 #[inline(always)]
 fn singles<'a>(
-    file: &RegisterFile,
-    slots: &[Slot],
+    sources: &Sources,
     holders: &[Holder],
     element: Element,
     into: &'a mut [f32; MOST_ELEMENTS],
 ) -> &'a [f32] {
     let mask = if element.bits() < 32 { (1 << element.bits()) - 1 } else { u32::MAX };
     for (value, &holder) in into.iter_mut().zip(holders) {
-        *value = element.single(read(file, slots, holder) >> holder.shift & mask);
+        *value = element.single(sources.word(holder) >> holder.shift & mask);
     }
     &into[..holders.len().min(MOST_ELEMENTS)]
 }
@@ -79,14 +106,14 @@ fn singles<'a>(
 fn write_singles(file: &mut RegisterFile, slots: &[Slot], holders: &[Holder], element: Element, from: &[f32]) {
     for (&value, &holder) in from.iter().zip(holders) {
         let bits = if element == Element::F16 {
-            let kept = read(file, slots, holder) & !(0xFFFF << holder.shift);
-            kept | u32::from(single_to_half(value)) << holder.shift
+            let before = file.b32(slots[usize::from(holder.slot)])[usize::from(holder.lane) % LANES];
+            before & !(0xFFFF << holder.shift) | u32::from(single_to_half(value)) << holder.shift
         } else if value.is_nan() {
             NAN_SINGLE
         } else {
             value.to_bits()
         };
-        file.b32_mut(slots[usize::from(holder.slot)])[usize::from(holder.lane & 31)] = bits;
+        write(file, slots, holder, bits);
     }
 }
 
@@ -98,9 +125,10 @@ impl Arithmetic for FusedSingles {
     fn run(plan: &Plan, file: &mut RegisterFile, slots: &[Slot]) {
         let (mut a, mut b, mut c) = ([0.0; MOST_ELEMENTS], [0.0; MOST_ELEMENTS], [0.0; MOST_ELEMENTS]);
         let (rows, columns, depth) = (plan.form.m, plan.form.n, plan.depth);
-        let a = singles(file, slots, &plan.a, plan.form.a, &mut a);
-        let b = singles(file, slots, &plan.b, plan.form.b, &mut b);
-        singles(file, slots, &plan.c, plan.form.c, &mut c);
+        let sources = Sources::new(file, slots);
+        let a = singles(&sources, &plan.a, plan.form.a, &mut a);
+        let b = singles(&sources, &plan.b, plan.form.b, &mut b);
+        singles(&sources, &plan.c, plan.form.c, &mut c);
         for product in 0..plan.products {
             // Column by column of A, so that the columns of the result are computed side by side.
             let mut along = [[0.0; MOST_COLUMNS]; MOST_COLUMNS];
@@ -123,6 +151,35 @@ impl Arithmetic for FusedSingles {
     }
 }
 
+/// `mma.m8n8k4` of half precision. Only the first chips have it: for those that are known here the compiler makes fused
+/// multiply-adds of it, in an order of its own.
+struct QuadPairs;
+
+impl Arithmetic for QuadPairs {
+    #[inline(always)]
+    fn run(plan: &Plan, file: &mut RegisterFile, slots: &[Slot]) {
+        let (mut a, mut b, mut c) = ([0.0; MOST_ELEMENTS], [0.0; MOST_ELEMENTS], [0.0; MOST_ELEMENTS]);
+        let (rows, columns, depth) = (plan.form.m, plan.form.n, plan.depth);
+        let sources = Sources::new(file, slots);
+        let a = singles(&sources, &plan.a, plan.form.a, &mut a).as_chunks::<4>().0;
+        let b = singles(&sources, &plan.b, plan.form.b, &mut b).as_chunks::<4>().0;
+        singles(&sources, &plan.c, plan.form.c, &mut c);
+        debug_assert_eq!(depth, 4);
+        let in_half = plan.form.d == Element::F16;
+        for (index, sum) in c[..plan.d.len()].iter_mut().enumerate() {
+            let (product, row, column) = (index / (rows * columns), index / columns % rows, index % columns);
+            let (a, b) = (a[product * rows + row], b[product * columns + column]);
+            *sum = if in_half {
+                let pair = |first: usize| a[first + 1].mul_add(b[first + 1], a[first] * b[first]);
+                (*sum + pair(0)) + pair(2)
+            } else {
+                *sum + a.iter().zip(b).fold(0.0, |sum: f32, (left, right)| left.mul_add(right, sum))
+            };
+        }
+        write_singles(file, slots, &plan.d, plan.form.d, &c[..plan.d.len()]);
+    }
+}
+
 /// Blocks of products, added as the chips do.
 struct AlignedSums;
 
@@ -131,15 +188,16 @@ impl Arithmetic for AlignedSums {
     fn run(plan: &Plan, file: &mut RegisterFile, slots: &[Slot]) {
         let (mut a, mut b, mut c) = ([0.0; MOST_ELEMENTS], [0.0; MOST_ELEMENTS], [0.0; MOST_ELEMENTS]);
         let (rows, columns, depth) = (plan.form.m, plan.form.n, plan.depth);
+        let sources = Sources::new(file, slots);
         let mut numbers = [[Number::ZERO; MOST_ELEMENTS]; 2];
         let [left, right] = &mut numbers;
-        for (number, &value) in left.iter_mut().zip(singles(file, slots, &plan.a, plan.form.a, &mut a)) {
+        for (number, &value) in left.iter_mut().zip(singles(&sources, &plan.a, plan.form.a, &mut a)) {
             *number = Number::new(value, least_exponent(plan.form.a));
         }
-        for (number, &value) in right.iter_mut().zip(singles(file, slots, &plan.b, plan.form.b, &mut b)) {
+        for (number, &value) in right.iter_mut().zip(singles(&sources, &plan.b, plan.form.b, &mut b)) {
             *number = Number::new(value, least_exponent(plan.form.b));
         }
-        singles(file, slots, &plan.c, plan.form.c, &mut c);
+        singles(&sources, &plan.c, plan.form.c, &mut c);
         let in_half = (plan.form.c, plan.form.d) == (Element::F16, Element::F16);
         let least = if in_half { LEAST_HALF } else { LEAST_SINGLE };
         for product in 0..plan.products {
@@ -177,7 +235,7 @@ impl Arithmetic for Doubles {
     #[inline(always)]
     fn run(plan: &Plan, file: &mut RegisterFile, slots: &[Slot]) {
         let value = |file: &RegisterFile, holder: Holder| {
-            f64::from_bits(file.b64(slots[usize::from(holder.slot)])[usize::from(holder.lane & 31)])
+            f64::from_bits(file.b64(slots[usize::from(holder.slot)])[usize::from(holder.lane) % LANES])
         };
         let mut results = [0.0; MOST_ELEMENTS];
         for (index, (result, &holder)) in results.iter_mut().zip(&plan.c).enumerate() {
@@ -185,81 +243,109 @@ impl Arithmetic for Doubles {
             *result = value(file, holder);
             for place in 0..plan.depth {
                 let left = value(file, plan.a[row * plan.depth + place]);
-                *result = left.mul_add(value(file, plan.b[column * plan.depth + place]), *result);
+                *result = fused_double(left, value(file, plan.b[column * plan.depth + place]), *result);
             }
         }
         for (result, &holder) in results.iter().zip(&plan.d) {
-            let bits = if result.is_nan() { NAN_DOUBLE } else { result.to_bits() };
-            file.b64_mut(slots[usize::from(holder.slot)])[usize::from(holder.lane & 31)] = bits;
+            file.b64_mut(slots[usize::from(holder.slot)])[usize::from(holder.lane) % LANES] = result.to_bits();
         }
     }
 }
 
-/// The NaN that double-precision arithmetic gives on the chips.
+/// A fused multiply-add with the NaNs of the chips: one that comes in goes out, made quiet. That of B comes first, then
+/// that of the sum so far.
+#[inline(always)]
+fn fused_double(left: f64, right: f64, addend: f64) -> f64 {
+    let result = left.mul_add(right, addend);
+    if !result.is_nan() {
+        return result;
+    }
+    let first = [right, addend, left].into_iter().find(|value| value.is_nan());
+    f64::from_bits(first.map_or(NAN_DOUBLE, |value| value.to_bits() | QUIET_DOUBLE))
+}
+
+/// The NaN of a double-precision operation that has no result.
 const NAN_DOUBLE: u64 = 0xFFF8_0000_0000_0000;
 
-/// Integers, and counts of bits. Sums are exact until they are brought into 32 bits.
+/// The bit of NaNs that are quiet.
+const QUIET_DOUBLE: u64 = 0x0008_0000_0000_0000;
+
+/// Integers, and counts of bits. No sum of products leaves 32 bits: the longest, of 32 products of 8 bits, has 22.
 struct Integers;
 
 impl Arithmetic for Integers {
     #[inline(always)]
     fn run(plan: &Plan, file: &mut RegisterFile, slots: &[Slot]) {
-        let (mut a, mut b) = ([0; MOST_ELEMENTS], [0; MOST_ELEMENTS]);
-        let mut results = [0; MOST_ELEMENTS];
-        for (words, holders) in [(&mut a, &plan.a), (&mut b, &plan.b), (&mut results, &plan.c)] {
-            for (word, &holder) in words.iter_mut().zip(holders) {
-                *word = read(file, slots, holder);
+        match (plan.form.combination, plan.form.a.bits()) {
+            (Combination::DifferentBits, _) => {
+                integers(plan, file, slots, |word| word, |word| word, |a, b| (a ^ b).count_ones() as i32);
+            }
+            (Combination::CommonBits, _) => {
+                integers(plan, file, slots, |word| word, |word| word, |a, b| (a & b).count_ones() as i32);
+            }
+            (_, 4) => {
+                let (left, right) = (parts_of::<4, 8>(plan.form.a), parts_of::<4, 8>(plan.form.b));
+                integers(plan, file, slots, left, right, dot);
+            }
+            _ => {
+                let (left, right) = (parts_of::<8, 4>(plan.form.a), parts_of::<8, 4>(plan.form.b));
+                integers(plan, file, slots, left, right, dot);
             }
         }
-        for (index, result) in results.iter_mut().enumerate().take(plan.c.len()) {
-            let (row, column) = (index / plan.form.n, index % plan.form.n);
-            let left = &a[row * plan.depth..][..plan.depth];
-            let right = &b[column * plan.depth..][..plan.depth];
-            let sum = match (plan.combination(), plan.form.a) {
-                (Combination::DifferentBits, _) => count(left, right, |left, right| left ^ right),
-                (Combination::CommonBits, _) => count(left, right, |left, right| left & right),
-                (Combination::Product, Element::S4 | Element::U4) => dot::<4>(left, right, plan),
-                (Combination::Product, _) => dot::<8>(left, right, plan),
-            };
-            let (sum, accumulator) = (sum, *result as i32);
-            // No sum of products reaches 32 bits: the longest, of 64 products of 4 bits or 32 of 8, has 21.
-            *result = match plan.form.saturate {
-                true => accumulator.saturating_add(sum),
-                false => accumulator.wrapping_add(sum),
-            } as u32;
+    }
+}
+
+/// Products of what registers are unpacked to.
+#[inline(always)]
+fn integers<T: Copy + Default>(
+    plan: &Plan,
+    file: &mut RegisterFile,
+    slots: &[Slot],
+    unpack_a: impl Fn(u32) -> T,
+    unpack_b: impl Fn(u32) -> T,
+    product: impl Fn(T, T) -> i32,
+) {
+    let sources = Sources::new(file, slots);
+    let (mut a, mut b) = ([T::default(); MOST_REGISTERS], [T::default(); MOST_REGISTERS]);
+    for (value, &holder) in a.iter_mut().zip(&plan.a) {
+        *value = unpack_a(sources.word(holder));
+    }
+    for (value, &holder) in b.iter_mut().zip(&plan.b) {
+        *value = unpack_b(sources.word(holder));
+    }
+    let mut results = [0; MOST_ELEMENTS];
+    let held = plan.c.chunks_exact(plan.form.n);
+    for ((results, held), left) in results.chunks_exact_mut(plan.form.n).zip(held).zip(a.chunks_exact(plan.depth)) {
+        for ((result, &held), right) in results.iter_mut().zip(held).zip(b.chunks_exact(plan.depth)) {
+            let sum: i32 = left.iter().zip(right).map(|(&left, &right)| product(left, right)).sum();
+            let accumulator = sources.word(held) as i32;
+            let added =
+                if plan.form.saturate { accumulator.saturating_add(sum) } else { accumulator.wrapping_add(sum) };
+            *result = added as u32;
         }
-        for (&result, &holder) in results.iter().zip(&plan.d) {
-            file.b32_mut(slots[usize::from(holder.slot)])[usize::from(holder.lane & 31)] = result;
-        }
+    }
+    for (&result, &holder) in results.iter().zip(&plan.d) {
+        write(file, slots, holder, result);
+    }
+}
+
+/// The elements of a register, each of so many bits.
+#[inline(always)]
+fn parts_of<const BITS: u32, const COUNT: usize>(element: Element) -> impl Fn(u32) -> [i16; COUNT] {
+    let sign: i16 = if matches!(element, Element::S8 | Element::S4) { 1 << (BITS - 1) } else { 0 };
+    move |word| {
+        std::array::from_fn(|part| {
+            let bits = (word >> (part as u32 * BITS)) as i16 & ((1 << BITS) - 1);
+            (bits ^ sign) - sign
+        })
     }
 }
 
 #[inline(always)]
-fn count(left: &[u32], right: &[u32], combine: impl Fn(u32, u32) -> u32) -> i32 {
-    left.iter().zip(right).map(|(&left, &right)| combine(left, right).count_ones() as i32).sum()
-}
-
-/// The sum of products of elements of so many bits.
-#[inline(always)]
-fn dot<const BITS: u32>(left: &[u32], right: &[u32], plan: &Plan) -> i32 {
-    let (left_sign, right_sign) = (sign::<BITS>(plan.form.a), sign::<BITS>(plan.form.b));
+fn dot<const COUNT: usize>(left: [i16; COUNT], right: [i16; COUNT]) -> i32 {
     let mut sum = 0;
-    for (&left, &right) in left.iter().zip(right) {
-        for part in 0..32 / BITS {
-            sum += part_of::<BITS>(left, part, left_sign) * part_of::<BITS>(right, part, right_sign);
-        }
+    for part in 0..COUNT {
+        sum += i32::from(left[part]) * i32::from(right[part]);
     }
     sum
-}
-
-/// The bit of the sign; none for elements that have no sign.
-#[inline(always)]
-fn sign<const BITS: u32>(element: Element) -> i32 {
-    if matches!(element, Element::S8 | Element::S4) { 1 << (BITS - 1) } else { 0 }
-}
-
-#[inline(always)]
-fn part_of<const BITS: u32>(word: u32, part: u32, sign: i32) -> i32 {
-    let bits = (word >> (part * BITS) & ((1 << BITS) - 1)) as i32;
-    (bits ^ sign) - sign
 }

@@ -1,6 +1,6 @@
 //! Tiles of 16 by 8 results, which most products of floating-point numbers are made of, and which are computed whole.
 
-use super::element::{E4M3_TO_HALF, Element};
+use super::element::{E4M3_TO_HALF, Element, NAN_SINGLE, half_to_single, single_to_half};
 use super::model::TensorCore;
 use super::plan::{Plan, Run};
 use super::product::{Family, MatrixProduct};
@@ -17,8 +17,8 @@ pub(super) struct TileOperands<'a> {
     pub(super) c: [&'a Register; 4],
 }
 
-/// Computes a tile; none if there is something in it that needs the slow way.
-pub(super) type Compute = fn(&TileOperands) -> Option<[Register; 4]>;
+/// Computes a tile. False if there is something in it that needs the slow way; what it has written is then of no use.
+pub(super) type Compute = fn(&TileOperands, &mut [Register; 4]) -> bool;
 
 /// Places of the registers of a tile among the slots of the instruction.
 #[derive(Debug, Clone, Copy)]
@@ -49,22 +49,31 @@ pub(super) fn choose(form: &MatrixProduct, model: TensorCore, level: Level) -> O
     let eight_bits = matches!(form.a, Element::E4m3 | Element::E5m2);
     let tiles = tiles(form, m / 16, n / 8);
     if eight_bits {
-        // Two tiles of half precision, then C. Their own way of adding up makes nothing of this for IEEE arithmetic.
-        let by_halves = form.k == 32 && form.d == Element::F32 && model != TensorCore::Ieee;
-        let compute = kernel(Element::F16, 16, Element::F32, model, level).filter(|_| by_halves)?;
+        // Two tiles of half precision, then C; not so in IEEE arithmetic.
+        let block = model.rule()?.block(form);
+        let compute = kernel(Element::F16, form.k / 2, form.d, model, block, level)?;
         return Some(Chosen { tiles, compute, run: run_eight_bits });
     }
-    let compute = kernel(form.a, form.k, form.d, model, level)?;
-    Some(Chosen { tiles, compute, run: run_tiles })
+    let block = model.rule().map_or(form.k, |rule| rule.block(form));
+    let compute = kernel(form.a, form.k, form.d, model, block, level)?;
+    let run = if tiles.len() == 1 { run_tiles::<1> } else { run_tiles::<MOST_TILES> };
+    Some(Chosen { tiles, compute, run })
 }
 
 #[cfg(target_arch = "x86_64")]
-fn kernel(operand: Element, k: usize, result: Element, model: TensorCore, level: Level) -> Option<Compute> {
-    super::tile_x86::kernel(operand, k, result, model, level)
+fn kernel(
+    operand: Element,
+    k: usize,
+    result: Element,
+    model: TensorCore,
+    block: usize,
+    level: Level,
+) -> Option<Compute> {
+    super::tile_x86::kernel(operand, k, result, model, block, level)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn kernel(_: Element, _: usize, _: Element, _: TensorCore, _: Level) -> Option<Compute> {
+fn kernel(_: Element, _: usize, _: Element, _: TensorCore, _: usize, _: Level) -> Option<Compute> {
     None
 }
 
@@ -97,26 +106,32 @@ fn places<const N: usize>(first: usize, count: usize) -> [u8; N] {
     std::array::from_fn(|index| (first + index.min(count.saturating_sub(1))) as u8)
 }
 
+#[inline(always)]
 fn operands<'a>(file: &'a RegisterFile, slots: &[Slot], tile: &TilePlan) -> TileOperands<'a> {
     let register = |place: u8| file.b32(slots[usize::from(place)]);
-    TileOperands { a: tile.a.map(register), b: tile.b.map(register), c: tile.c.map(register) }
+    let (a, b, c) = (tile.a, tile.b, tile.c);
+    TileOperands {
+        a: [register(a[0]), register(a[1]), register(a[2]), register(a[3])],
+        b: [register(b[0]), register(b[1])],
+        c: [register(c[0]), register(c[1]), register(c[2]), register(c[3])],
+    }
 }
 
 /// Writes the results of tiles. Registers that a tile does not have come as repetitions of its last, from the back, so
 /// that the last is written by itself.
+#[inline(always)]
 fn write(file: &mut RegisterFile, slots: &[Slot], tile: &TilePlan, results: &[Register; 4]) {
     for (&place, register) in tile.d.iter().zip(results).rev() {
         *file.b32_mut(slots[usize::from(place)]) = *register;
     }
 }
 
-fn run_tiles(plan: &Plan, file: &mut RegisterFile, slots: &[Slot]) {
+fn run_tiles<const MOST: usize>(plan: &Plan, file: &mut RegisterFile, slots: &[Slot]) {
     let Some(compute) = plan.compute_tile else { return (plan.fallback)(plan, file, slots) };
-    let mut results = [[[0; LANES]; 4]; MOST_TILES];
+    let mut results = [[[0; LANES]; 4]; MOST];
     for (result, tile) in results.iter_mut().zip(&plan.tiles) {
-        match compute(&operands(file, slots, tile)) {
-            Some(computed) => *result = computed,
-            None => return (plan.fallback)(plan, file, slots),
+        if !compute(&operands(file, slots, tile), result) {
+            return (plan.fallback)(plan, file, slots);
         }
     }
     for (result, tile) in results.iter().zip(&plan.tiles) {
@@ -135,19 +150,31 @@ fn run_eight_bits(plan: &Plan, file: &mut RegisterFile, slots: &[Slot]) {
     for half in 0..2 {
         let a = given.a.map(|register| halves(register, plan.form.a, half));
         let b = given.b.map(|register| halves(register, plan.form.b, half));
-        match compute(&TileOperands { a: a.each_ref(), b: b.each_ref(), c: sums.each_ref() }) {
-            Some(computed) => sums = computed,
-            None => return (plan.fallback)(plan, file, slots),
+        let so_far = sums;
+        if !compute(&TileOperands { a: a.each_ref(), b: b.each_ref(), c: so_far.each_ref() }, &mut sums) {
+            return (plan.fallback)(plan, file, slots);
         }
     }
     for (sums, accumulators) in sums.iter_mut().zip(given.c) {
         for (sum, &accumulator) in sums.iter_mut().zip(accumulators) {
-            let added = f32::from_bits(*sum) + f32::from_bits(accumulator);
-            *sum = if added.is_nan() { super::element::NAN_SINGLE } else { added.to_bits() };
+            *sum = match plan.form.d {
+                Element::F16 => add_halves(*sum, accumulator) | add_halves(*sum >> 16, accumulator >> 16) << 16,
+                _ => add_singles(*sum, accumulator),
+            };
         }
     }
     let tile = *tile;
     write(file, slots, &tile, &sums);
+}
+
+fn add_singles(left: u32, right: u32) -> u32 {
+    let sum = f32::from_bits(left) + f32::from_bits(right);
+    if sum.is_nan() { NAN_SINGLE } else { sum.to_bits() }
+}
+
+/// The sum of two numbers of half precision, in the low half; single precision has enough bits to round it once more.
+fn add_halves(left: u32, right: u32) -> u32 {
+    single_to_half(half_to_single(left as u16) + half_to_single(right as u16)).into()
 }
 
 /// Two of the four elements of 8 bits in each lane, as half precision.

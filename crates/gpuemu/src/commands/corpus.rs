@@ -6,7 +6,9 @@ use std::time::Instant;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use gpuemu_corpus::campaign::{self, CaseCounts, Row};
-use gpuemu_corpus::published::{self, Entry, KERNELS, Role};
+use gpuemu_corpus::published::{self, Entry, KERNELS, Role, RunnerChoice};
+use gpuemu_engine::oracle::Subject;
+use gpuemu_engine::runner::RunnerKind;
 use gpuemu_engine::verdict::Verdict;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -31,12 +33,38 @@ pub struct Arguments {
     /// Only the correct kernels.
     #[arg(long)]
     controls: bool,
+    /// What runs the Triton kernels: the PTX machine, or stand-ins in Rust. Those of NumPy are always stand-ins.
+    #[arg(long, value_enum, default_value_t = RunnerArgument::Ptx)]
+    runner: RunnerArgument,
     /// Replay the one case with this seed and show its verdict; needs one --kernel.
     #[arg(long, value_name = "SEED")]
     replay: Option<u64>,
     /// Format of the result.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+}
+
+/// What runs the Triton kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum RunnerArgument {
+    /// The compiled kernels, in the PTX machine.
+    Ptx,
+    /// Stand-ins in Rust.
+    Native,
+}
+
+impl RunnerArgument {
+    fn choice(self) -> RunnerChoice {
+        match self {
+            RunnerArgument::Ptx => RunnerChoice::Ptx,
+            RunnerArgument::Native => RunnerChoice::Native,
+        }
+    }
+}
+
+/// A kernel of the corpus that cannot be run is an error of ours.
+fn at_fault(message: String) -> ExpectedError {
+    ExpectedError::new(message, "this is a fault of gpuemu")
 }
 
 #[derive(Debug, Serialize)]
@@ -64,7 +92,7 @@ struct Summary {
 pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
     let entries = chosen(arguments)?;
     if let Some(seed) = arguments.replay {
-        return replay(&entries, seed, arguments.format);
+        return replay(&entries, seed, arguments);
     }
     let started = Instant::now();
     let rows = run_all(&entries, arguments)?;
@@ -73,6 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
         Format::Json => write_json(&json!({
             "seed": arguments.seed.to_string(),
             "cases_per_kernel": arguments.cases,
+            "runner": arguments.runner.choice(),
             "kernels": rows.iter().map(row_json).collect::<Vec<_>>(),
             "summary": summary,
         }))?,
@@ -109,10 +138,11 @@ fn run_all(entries: &[&'static Entry], arguments: &Arguments) -> Result<Vec<Row>
     let mut rows = Vec::with_capacity(entries.len());
     for entry in entries {
         bar.set_message(entry.name);
-        let subject = entry.subject().ok_or_else(|| {
-            ExpectedError::new(format!("kernel '{}' has no built-in op", entry.name), "this is a fault of gpuemu")
-        })?;
-        rows.push(campaign::run(entry, &subject, arguments.seed, arguments.cases, &|done| bar.inc(done)));
+        let choice = arguments.runner.choice();
+        let subject =
+            entry.subject(choice).ok_or_else(|| at_fault(format!("kernel '{}' has no built-in op", entry.name)))?;
+        let row = campaign::run(entry, choice, &subject, arguments.seed, arguments.cases, &|done| bar.inc(done));
+        rows.push(row.map_err(at_fault)?);
     }
     bar.finish_and_clear();
     Ok(rows)
@@ -142,8 +172,11 @@ fn summarise(rows: &[Row], seconds: f64) -> Summary {
     }
 }
 
-fn replay_line(entry: &Entry, seed: u64) -> String {
-    format!("gpuemu corpus --kernel {} --replay {seed}", entry.name)
+fn replay_line(row: &Row, seed: u64) -> String {
+    // Seeds stand for other cases where other things can be run.
+    let compiled = row.runner.kind == RunnerKind::PtxMachine || row.entry.number <= 4;
+    let runner = if compiled { "" } else { " --runner native" };
+    format!("gpuemu corpus --kernel {}{runner} --replay {seed}", row.entry.name)
 }
 
 fn row_json(row: &Row) -> Value {
@@ -151,7 +184,7 @@ fn row_json(row: &Row) -> Value {
         json!({
             "index": index,
             "verdict": verdict,
-            "replay": replay_line(&row.entry, verdict.case.seed),
+            "replay": replay_line(row, verdict.case.seed),
         })
     });
     let smallest = row.smallest.as_ref().map(|smallest| {
@@ -169,6 +202,7 @@ fn row_json(row: &Row) -> Value {
         "op": row.entry.op(),
         "role": row.entry.role(),
         "bug": row.entry.bug,
+        "runner": row.runner.kind,
         "flagged": row.flagged(),
         "verdict_is_right": row.verdict_is_right(),
         "allclose": row.naive,
@@ -279,32 +313,32 @@ fn footer(text: &mut String, rows: &[Row], summary: &Summary, arguments: &Argume
         }
     }
     if let Some((row, verdict)) = rows.iter().find_map(|row| row.first.as_ref().map(|(_, verdict)| (row, verdict))) {
-        writeln!(text, "replay a case: {}", replay_line(&row.entry, verdict.case.seed))?;
+        writeln!(text, "replay a case: {}", replay_line(row, verdict.case.seed))?;
     }
     Ok(())
 }
 
-fn replay(entries: &[&'static Entry], seed: u64, format: Format) -> Result<u8, ExpectedError> {
+fn replay(entries: &[&'static Entry], seed: u64, arguments: &Arguments) -> Result<u8, ExpectedError> {
     let [entry] = entries else {
         return Err(ExpectedError::new(
             "--replay needs exactly one --kernel",
             "name the kernel that the seed belongs to",
         ));
     };
-    let subject = entry.subject();
-    let verdict = subject.and_then(|subject| campaign::replay(entry, &subject, seed)).ok_or_else(|| {
-        ExpectedError::new(format!("the case with seed {seed} cannot be built"), "this is a fault of gpuemu")
-    })?;
-    match format {
+    let choice = arguments.runner.choice();
+    let subject = entry.subject(choice).ok_or_else(|| at_fault(format!("kernel '{}' has no built-in op", entry.name)))?;
+    let verdict = campaign::replay(entry, choice, &subject, seed)
+        .map_err(|error| at_fault(format!("the case with seed {seed} cannot be run: {error}")))?;
+    match arguments.format {
         Format::Json => write_json(&verdict)?,
-        Format::Text => write_text(&verdict_text(entry, &verdict))?,
+        Format::Text => write_text(&verdict_text(entry, &subject, &verdict))?,
     }
     Ok(if verdict.failed() { exit_code::FAILED } else { exit_code::PASSED })
 }
 
-fn verdict_text(entry: &Entry, verdict: &Verdict) -> String {
+fn verdict_text(entry: &Entry, subject: &Subject, verdict: &Verdict) -> String {
     let case = &verdict.case;
-    let layout = entry.subject().map(|subject| case.layout_summary(subject.schema())).unwrap_or_default();
+    let layout = case.layout_summary(subject.schema());
     let mut text = format!(
         "{}: {:?}\n  op         {}\n  dtype      {}\n  sizes      {}\n  layout     {}\n  values     {}\n  seed       {}\n",
         entry.name, verdict.outcome, case.op, case.dtype, case.sizes, layout, case.strategy, case.seed

@@ -8,6 +8,7 @@ pub mod corpus;
 pub mod daemon;
 pub mod debug;
 pub mod diff;
+pub mod emulate;
 pub mod failures;
 pub mod fuzz;
 pub mod init;
@@ -18,6 +19,7 @@ pub mod ops;
 pub mod report;
 pub mod reproduce;
 mod run_options;
+pub mod sanitize;
 pub mod status;
 pub mod test;
 pub mod version;
@@ -53,6 +55,10 @@ pub enum Command {
     Lint(lint::Arguments),
     /// Show what compiled kernels are made of: registers, memory, instructions, occupancy.
     Artifacts(artifacts::Arguments),
+    /// Run a compiled kernel on this processor, bit for bit as the chip does.
+    Emulate(emulate::Arguments),
+    /// Run a compiled kernel and check every access, barrier and race.
+    Sanitize(sanitize::Arguments),
     /// The gate of a pull request: run all ops, check all kernels, write a report, say pass or fail.
     Ci(ci::Arguments),
     /// Show stored results as a report.
@@ -86,6 +92,8 @@ impl Command {
             Command::Diff(arguments) => diff::run(&arguments, options),
             Command::Lint(arguments) => lint::run(&arguments, options),
             Command::Artifacts(arguments) => artifacts::run(&arguments, options),
+            Command::Emulate(arguments) => emulate::run(&arguments, options),
+            Command::Sanitize(arguments) => sanitize::run(&arguments),
             Command::Ci(arguments) => ci::run(&arguments, options),
             Command::Report(arguments) => report::run(&arguments, options),
             Command::Status(arguments) => status::run(&arguments, options),

@@ -1,5 +1,6 @@
 //! The report on a run, written for people, programs and CI systems.
 
+pub mod access;
 pub mod artifacts;
 pub mod junit;
 pub mod kernel_comparison;

@@ -1,32 +1,58 @@
 //! Approximated functions: `ex2`, `lg2`, `sin`, `cos`, `tanh`, `rcp`, `rsqrt`, `sqrt`, `div`.
 
+use std::marker::PhantomData;
+
 use super::halves::{self, HalfFunction};
 use super::lanes::{Each, functions};
 use super::words::{Found, Words};
 use crate::approximations::correct::{self, Function};
-use crate::approximations::{Approximation, double, narrow, single, unit};
+use crate::approximations::single::SingleFunction;
+use crate::approximations::unit::answers;
+use crate::approximations::{Approximation, double, narrow, single};
 use crate::numerics::{FloatKind, FloatRules, Rounding};
-use crate::registers::simd::Level;
+use crate::registers::file::{LANES, RegisterFile};
+use crate::registers::pure::Pure;
+use crate::registers::simd::{Level, Operation};
 use crate::syntax::ScalarType::{self, *};
 
+/// An instruction of f32 with one operand.
+struct One<S>(PhantomData<S>);
+
+impl<S: SingleFunction> Operation for One<S> {
+    #[inline(always)]
+    fn run(file: &mut RegisterFile, pure: &Pure, mask: u32) {
+        let a = file.b32(pure.slots[1]);
+        let results = results::<S>(a, &[0; LANES]);
+        file.set_b32(pure.slots[0], &results, mask);
+    }
+}
+
+/// An instruction of f32 with two.
+struct Two<S>(PhantomData<S>);
+
+impl<S: SingleFunction> Operation for Two<S> {
+    #[inline(always)]
+    fn run(file: &mut RegisterFile, pure: &Pure, mask: u32) {
+        let (a, b) = (file.b32(pure.slots[1]), file.b32(pure.slots[2]));
+        let results = results::<S>(a, b);
+        file.set_b32(pure.slots[0], &results, mask);
+    }
+}
+
+#[inline(always)]
+fn results<S: SingleFunction>(a: &[u32; LANES], b: &[u32; LANES]) -> [u32; LANES] {
+    let (mut arguments, mut results) = ([0; LANES], [0; LANES]);
+    for lane in 0..LANES {
+        arguments[lane] = S::before(a[lane], b[lane]);
+    }
+    let answers = answers::<S::Unit>(&arguments);
+    for lane in 0..LANES {
+        results[lane] = S::after(a[lane], b[lane], answers[lane]);
+    }
+    results
+}
+
 functions! {
-    Ex2Flushed(a: u32) -> u32 = unit::ex2(a);
-    Ex2(a: u32) -> u32 = single::ex2(a);
-    Lg2Flushed(a: u32) -> u32 = unit::lg2(a);
-    Lg2(a: u32) -> u32 = single::lg2(a);
-    Sin(a: u32) -> u32 = unit::sin(a);
-    Cos(a: u32) -> u32 = unit::cos(a);
-    Tanh(a: u32) -> u32 = unit::tanh(a);
-    RcpFlushed(a: u32) -> u32 = unit::rcp(a);
-    Rcp(a: u32) -> u32 = single::rcp(a);
-    RsqrtFlushed(a: u32) -> u32 = unit::rsqrt(a);
-    Rsqrt(a: u32) -> u32 = single::rsqrt(a);
-    SqrtFlushed(a: u32) -> u32 = unit::sqrt(a);
-    Sqrt(a: u32) -> u32 = single::sqrt(a);
-    DivideFull(a: u32, b: u32) -> u32 = single::divide_full(a, b);
-    DivideFullFlushed(a: u32, b: u32) -> u32 = single::divide_full_flushed(a, b);
-    DivideApproximate(a: u32, b: u32) -> u32 = single::divide_approximate(a, b);
-    DivideApproximateFlushed(a: u32, b: u32) -> u32 = single::divide_approximate_flushed(a, b);
     Rcp64(a: u64) -> u64 = double::rcp(a);
     Rsqrt64Flushed(a: u64) -> u64 = double::rsqrt_flushed(a);
     Rsqrt64(a: u64) -> u64 = double::rsqrt(a);
@@ -104,26 +130,26 @@ pub fn unary(words: &mut Words<'_>, base: &str, scalar: ScalarType, approximatio
     }
     let types = &[scalar; 2];
     match (function, scalar, flush) {
-        (Function::Ex2, F32, true) => words.form::<Each<Ex2Flushed>>(types, 0),
-        (Function::Ex2, F32, false) => words.form::<Each<Ex2>>(types, 0),
+        (Function::Ex2, F32, true) => words.form::<One<single::Ex2Flushed>>(types, 0),
+        (Function::Ex2, F32, false) => words.form::<One<single::Ex2Approximate>>(types, 0),
         (Function::Ex2, F16 | F16x2, _) => halves::unary::<Ex2F16>(words, scalar, 0),
         (Function::Ex2, ..) => halves::unary::<Ex2Bf16>(words, scalar, 0),
-        (Function::Lg2, _, true) => words.form::<Each<Lg2Flushed>>(types, 0),
-        (Function::Lg2, _, false) => words.form::<Each<Lg2>>(types, 0),
-        (Function::Sin, ..) => words.form::<Each<Sin>>(types, 0),
-        (Function::Cos, ..) => words.form::<Each<Cos>>(types, 0),
-        (Function::Tanh, F32, _) => words.form::<Each<Tanh>>(types, 0),
+        (Function::Lg2, _, true) => words.form::<One<single::Lg2Flushed>>(types, 0),
+        (Function::Lg2, _, false) => words.form::<One<single::Lg2Approximate>>(types, 0),
+        (Function::Sin, ..) => words.form::<One<single::SinApproximate>>(types, 0),
+        (Function::Cos, ..) => words.form::<One<single::CosApproximate>>(types, 0),
+        (Function::Tanh, F32, _) => words.form::<One<single::TanhApproximate>>(types, 0),
         (Function::Tanh, F16 | F16x2, _) => halves::unary::<TanhF16>(words, scalar, 0),
         (Function::Tanh, ..) => halves::unary::<TanhBf16>(words, scalar, 0),
         (Function::Rcp, F64, _) => words.slow::<Each<Rcp64>>(types, 0),
-        (Function::Rcp, _, true) => words.form::<Each<RcpFlushed>>(types, 0),
-        (Function::Rcp, _, false) => words.form::<Each<Rcp>>(types, 0),
+        (Function::Rcp, _, true) => words.form::<One<single::RcpFlushed>>(types, 0),
+        (Function::Rcp, _, false) => words.form::<One<single::RcpApproximate>>(types, 0),
         (Function::Rsqrt, F64, true) => words.slow::<Each<Rsqrt64Flushed>>(types, 0),
         (Function::Rsqrt, F64, false) => words.slow::<Each<Rsqrt64>>(types, 0),
-        (Function::Rsqrt, _, true) => words.form::<Each<RsqrtFlushed>>(types, 0),
-        (Function::Rsqrt, _, false) => words.form::<Each<Rsqrt>>(types, 0),
-        (Function::Sqrt, _, true) => words.form::<Each<SqrtFlushed>>(types, 0),
-        (Function::Sqrt, _, false) => words.form::<Each<Sqrt>>(types, 0),
+        (Function::Rsqrt, _, true) => words.form::<One<single::RsqrtFlushed>>(types, 0),
+        (Function::Rsqrt, _, false) => words.form::<One<single::RsqrtApproximate>>(types, 0),
+        (Function::Sqrt, _, true) => words.form::<One<single::SqrtFlushed>>(types, 0),
+        (Function::Sqrt, _, false) => words.form::<One<single::SqrtApproximate>>(types, 0),
     }
 }
 
@@ -154,9 +180,9 @@ pub fn divide(words: &mut Words<'_>, scalar: ScalarType, full: bool, approximati
         return words.slow::<Each<CorrectQuotient>>(types, rules.pack());
     }
     match (full, flush) {
-        (true, false) => words.form::<Each<DivideFull>>(types, 0),
-        (true, true) => words.form::<Each<DivideFullFlushed>>(types, 0),
-        (false, false) => words.form::<Each<DivideApproximate>>(types, 0),
-        (false, true) => words.form::<Each<DivideApproximateFlushed>>(types, 0),
+        (true, false) => words.form::<Two<single::DivideFull>>(types, 0),
+        (true, true) => words.form::<Two<single::DivideFullFlushed>>(types, 0),
+        (false, false) => words.form::<Two<single::DivideApproximate>>(types, 0),
+        (false, true) => words.form::<Two<single::DivideApproximateFlushed>>(types, 0),
     }
 }

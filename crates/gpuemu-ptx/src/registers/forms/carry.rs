@@ -10,7 +10,7 @@ use crate::syntax::ScalarType::{self, *};
 trait Width {
     type Word: super::lanes::Cell;
     fn sum(a: Self::Word, b: Self::Word, carry: bool) -> (Self::Word, bool);
-    fn difference(a: Self::Word, b: Self::Word, borrow: bool) -> (Self::Word, bool);
+    fn inverted(word: Self::Word) -> Self::Word;
     fn product(a: Self::Word, b: Self::Word, high: bool, signed: bool) -> Self::Word;
 }
 
@@ -29,10 +29,8 @@ macro_rules! width {
             }
 
             #[inline(always)]
-            fn difference(a: $word, b: $word, borrow: bool) -> ($word, bool) {
-                let (difference, first) = a.overflowing_sub(b);
-                let (difference, second) = difference.overflowing_sub(borrow.into());
-                (difference, first || second)
+            fn inverted(word: $word) -> $word {
+                !word
             }
 
             #[inline(always)]
@@ -66,6 +64,7 @@ impl<W: Width, const IN: bool, const OUT: bool> CarryFunction for Sum<W, IN, OUT
     }
 }
 
+/// `a - b` as `a + !b + carry`.
 struct Difference<W, const IN: bool, const OUT: bool>(PhantomData<W>);
 
 impl<W: Width, const IN: bool, const OUT: bool> CarryFunction for Difference<W, IN, OUT> {
@@ -76,7 +75,7 @@ impl<W: Width, const IN: bool, const OUT: bool> CarryFunction for Difference<W, 
 
     #[inline(always)]
     fn of((a, b): Self::Sources, carry: bool) -> (W::Word, bool) {
-        W::difference(a, b, IN && carry)
+        W::sum(a, W::inverted(b), !IN || carry)
     }
 }
 
@@ -114,7 +113,7 @@ pub fn add(words: &Words<'_>, scalar: ScalarType, carry: (bool, bool)) -> Found 
     }
 }
 
-/// `sub.cc`, `subc`, `subc.cc`; the carry is a borrow.
+/// `sub.cc`, `subc`, `subc.cc`. Recorded: the chip adds what is inverted, so the carry is set where nothing was borrowed.
 pub fn subtract(words: &Words<'_>, scalar: ScalarType, carry: (bool, bool)) -> Found {
     match carry {
         (false, _) => by_width!(words, scalar, &[scalar; 3], Difference<false, true>),

@@ -278,7 +278,7 @@ pub fn set_value(words: &mut Words<'_>) -> Found {
     let truth = match made {
         U32 | S32 => 0,
         U16 | S16 if narrow => 0,
-        F32 => 1,
+        F32 if !narrow => 1,
         F16 if scalar != Bf16 => 2,
         F16x2 if scalar == F16x2 => 2,
         Bf16 if scalar != F16 => 3,

@@ -99,18 +99,19 @@ impl Modifiers {
             (Some(_), None) if !self.integral => return Err("it needs `.rni`, `.rzi`, `.rmi` or `.rpi`"),
             (None, Some(_)) if !rounds || self.integral => return Err("it needs `.rn`, `.rz`, `.rm` or `.rp`"),
             (None, None) if rounds => return Err("whole numbers are not rounded"),
-            (Some(_), Some(_)) if from == to => {
-                if rounds && !self.integral {
-                    return Err("within one format only `.rni`, `.rzi`, `.rmi` and `.rpi` round");
-                }
+            (Some(_), Some(_)) if from == to && rounds && !self.integral => {
+                return Err("within one format only `.rni`, `.rzi`, `.rmi` and `.rpi` round");
             }
-            (Some(given), Some(made)) => {
+            (Some(given), Some(made)) if from != to => {
                 let loses = made.mantissa_bits < given.mantissa_bits || made.exponent_bits < given.exponent_bits;
                 if self.integral || loses != rounds {
                     return Err("it needs `.rn`, `.rz`, `.rm` or `.rp` if bits are lost, and nothing otherwise");
                 }
             }
             _ => {}
+        }
+        if to == Encoding::Bf16 && matches!(from, Encoding::S8 | Encoding::U8) {
+            return Err("`.bf16` is not made of 8 bits");
         }
         let narrow = matches!(to, Encoding::F16 | Encoding::Bf16 | Encoding::Tf32) && from == Encoding::F32;
         if (self.rounding == Some(Rounding::NearestAway)) && to != Encoding::Tf32 {
@@ -122,10 +123,13 @@ impl Modifiers {
         if (self.relu || self.finite) && !narrow {
             return Err("`.relu` and `.satfinite` are for `.f32` to a shorter format");
         }
-        if self.flush && from != Encoding::F32 && to != Encoding::F32 {
+        if self.flush
+            && ((from != Encoding::F32 && to != Encoding::F32) || matches!(to, Encoding::Bf16 | Encoding::Tf32))
+        {
             return Err("`.ftz` is for `.f32`");
         }
-        if self.saturate && (self.relu || self.finite || matches!(to, Encoding::Bf16 | Encoding::Tf32)) {
+        let short = |encoding| matches!(encoding, Encoding::Bf16 | Encoding::Tf32);
+        if self.saturate && (self.relu || self.finite || short(to) || short(from) && from != to) {
             return Err("`.sat` is not for this conversion");
         }
         Ok(())
@@ -251,12 +255,7 @@ pub fn convert(words: &mut Words<'_>, operands: &[OperandShape]) -> Found {
     words.slow::<Any>(&[result, source], extra)
 }
 
-fn pairs(
-    words: &mut Words<'_>,
-    modifiers: &Modifiers,
-    (made, to): (ScalarType, Encoding),
-    given: ScalarType,
-) -> Found {
+fn pairs(words: &mut Words<'_>, modifiers: &Modifiers, (made, to): (ScalarType, Encoding), given: ScalarType) -> Found {
     let eight = matches!(to, Encoding::E4m3 | Encoding::E5m2);
     let rounds = match modifiers.rounding {
         Some(Rounding::Nearest) => !modifiers.integral,
@@ -277,6 +276,8 @@ fn pairs(
         return match to {
             Encoding::F16 if plain => words.form::<Each<fast::PackF16>>(types, 0),
             Encoding::Bf16 if plain => words.form::<Each<fast::PackBf16>>(types, 0),
+            Encoding::E4m3 if !conversion.relu => words.form::<Each<fast::PackE4m3>>(types, 0),
+            Encoding::E5m2 if !conversion.relu => words.form::<Each<fast::PackE5m2>>(types, 0),
             _ => words.slow::<Packed>(types, conversion.pack() | bits << 16),
         };
     }
@@ -288,7 +289,15 @@ fn pairs(
     let Some(from) = encoding_of_pair(given).filter(|_| known) else {
         return words.unknown("8-bit formats are made with `.satfinite`, and read without");
     };
-    words.slow::<Repacked>(&[made, given], modifiers.conversion(to, from).pack() | bits << 16)
+    let types = &[made, given];
+    match (to, from) {
+        (Encoding::E4m3, _) if !modifiers.relu => return words.form::<Each<fast::E4m3OfF16>>(types, 0),
+        (Encoding::E5m2, _) if !modifiers.relu => return words.form::<Each<fast::E5m2OfF16>>(types, 0),
+        (_, Encoding::E4m3) if !modifiers.relu => return words.form::<Each<fast::F16OfE4m3>>(types, 0),
+        (_, Encoding::E5m2) if !modifiers.relu => return words.form::<Each<fast::F16OfE5m2>>(types, 0),
+        _ => {}
+    }
+    words.slow::<Repacked>(types, modifiers.conversion(to, from).pack() | bits << 16)
 }
 
 /// `cvt.pack`: two whole numbers, kept within fewer bits, above what `c` holds.

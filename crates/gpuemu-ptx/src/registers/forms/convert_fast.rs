@@ -6,6 +6,7 @@ use super::lanes::{Cell, Each, Function, functions};
 use super::words::{Found, Words};
 use crate::numerics::Rounding;
 use crate::numerics::convert::{Conversion, Encoding};
+use crate::numerics::eight::{narrow_e4m3, narrow_e5m2, widen_e4m3, widen_e5m2};
 use crate::numerics::half::{NAN_32, narrow_bf16, narrow_f16, widen_bf16, widen_f16};
 use crate::syntax::ScalarType;
 
@@ -16,6 +17,18 @@ functions! {
     Bf16OfSingle(a: f32) -> u16 = narrow_bf16(a);
     PackF16(high: f32, low: f32) -> u32 = u32::from(narrow_f16(high)) << 16 | u32::from(narrow_f16(low));
     PackBf16(high: f32, low: f32) -> u32 = u32::from(narrow_bf16(high)) << 16 | u32::from(narrow_bf16(low));
+    PackE4m3(high: f32, low: f32) -> u16 = u16::from(narrow_e4m3(high)) << 8 | u16::from(narrow_e4m3(low));
+    PackE5m2(high: f32, low: f32) -> u16 = u16::from(narrow_e5m2(high)) << 8 | u16::from(narrow_e5m2(low));
+    E4m3OfF16(both: u32) -> u16 = {
+        let part = |half: u32| u16::from(narrow_e4m3(widen_f16(half as u16)));
+        part(both >> 16) << 8 | part(both)
+    };
+    E5m2OfF16(both: u32) -> u16 = {
+        let part = |half: u32| u16::from(narrow_e5m2(widen_f16(half as u16)));
+        part(both >> 16) << 8 | part(both)
+    };
+    F16OfE4m3(both: u16) -> u32 = u32::from(widen_e4m3((both >> 8) as u8)) << 16 | u32::from(widen_e4m3(both as u8));
+    F16OfE5m2(both: u16) -> u32 = u32::from(widen_e5m2((both >> 8) as u8)) << 16 | u32::from(widen_e5m2(both as u8));
     SingleOfDouble(a: f64) -> u32 = {
         let bits = a.to_bits();
         let nan = (bits >> 32) as u32 & 0x8000_0000 | 0x7FC0_0000 | (bits >> 29) as u32 & 0x003F_FFFF;
@@ -40,13 +53,12 @@ functions! {
     DoubleOfU32(a: u32) -> f64 = f64::from(a);
     DoubleOfS64(a: i64) -> f64 = a as f64;
     DoubleOfU64(a: u64) -> f64 = a as f64;
-    // Out of range they end at the bounds, and NaN is 0, as the chip has it.
-    S32Nearest(a: f32) -> i32 = a.round_ties_even() as i32;
-    S32Zero(a: f32) -> i32 = a as i32;
-    S32Down(a: f32) -> i32 = a.floor() as i32;
-    S32Up(a: f32) -> i32 = a.ceil() as i32;
-    U32Nearest(a: f32) -> u32 = a.round_ties_even() as u32;
-    U32Zero(a: f32) -> u32 = a as u32;
+    S32Nearest(a: f32) -> i32 = signed(f64::from(a).round_ties_even());
+    S32Zero(a: f32) -> i32 = signed(f64::from(a).trunc());
+    S32Down(a: f32) -> i32 = signed(f64::from(a).floor());
+    S32Up(a: f32) -> i32 = signed(f64::from(a).ceil());
+    U32Nearest(a: f32) -> u32 = unsigned(f64::from(a).round_ties_even());
+    U32Zero(a: f32) -> u32 = unsigned(f64::from(a).trunc());
     WholeNearest(a: f32) -> u32 = one_nan(a.round_ties_even());
     WholeZero(a: f32) -> u32 = one_nan(a.trunc());
     WholeDown(a: f32) -> u32 = one_nan(a.floor());
@@ -55,6 +67,26 @@ functions! {
         let positive = if a > 0.0 { a } else { 0.0 };
         if positive < 1.0 { positive } else { 1.0 }
     };
+}
+
+/// A whole number in 32 bits: out of range it ends at the bounds, and NaN is 0, as the chip has it. `as` does the same,
+/// but is not vectorised; put behind the point of 2^52 and a half, a whole number is its own bits.
+#[inline(always)]
+fn bounded(whole: f64, least: f64, most: f64) -> u32 {
+    let above = if whole > least { whole } else { least };
+    let within = if above < most { above } else { most };
+    let number = if whole.is_nan() { 0.0 } else { within };
+    (number + 6_755_399_441_055_744.0).to_bits() as u32
+}
+
+#[inline(always)]
+fn signed(whole: f64) -> i32 {
+    bounded(whole, -2_147_483_648.0, 2_147_483_647.0) as i32
+}
+
+#[inline(always)]
+fn unsigned(whole: f64) -> u32 {
+    bounded(whole, 0.0, 4_294_967_295.0)
 }
 
 #[inline(always)]
@@ -131,8 +163,7 @@ pub fn form(words: &Words<'_>, conversion: &Conversion, types: (ScalarType, Scal
     }
     if conversion.saturate {
         let only = to == F32 && from == F32 && !conversion.flush && !conversion.integral;
-        return (only && natural(types, (F32, F32)))
-            .then(|| words.form::<Each<Saturated>>(&[types.0, types.1], 0));
+        return (only && natural(types, (F32, F32))).then(|| words.form::<Each<Saturated>>(&[types.0, types.1], 0));
     }
     if to.integer().is_some() && from.integer().is_some() {
         return resize(words, conversion, types);

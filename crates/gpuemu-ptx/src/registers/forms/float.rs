@@ -29,6 +29,17 @@ fn given<const FLUSH: bool, const SATURATE: bool>(value: f32) -> u32 {
     if value.is_nan() { NAN_32 } else { taken::<FLUSH>(value.to_bits()).to_bits() }
 }
 
+/// The same function of operands 2^64 times as large, for those whose results may be too small to be normal: rounded
+/// to 24 bits it says whether the chip flushes it. Where it leaves the range of f32 the result is not small.
+const RAISED: f32 = 18_446_744_073_709_551_616.0;
+
+/// Zero where the raised result is below 2^-126, raised.
+#[inline(always)]
+fn unless_tiny<const FLUSH: bool>(value: f32, raised: f32) -> f32 {
+    let tiny = FLUSH && raised.abs() < f32::from_bits(0x2080_0000);
+    if tiny { f32::from_bits(value.to_bits() & 0x8000_0000) } else { value }
+}
+
 macro_rules! single {
     ($($name:ident($sources:pat in $types:ty) = $($taken:ident),+ => $body:expr;)+) => {
         $(struct $name<const FLUSH: bool, const SATURATE: bool>;
@@ -49,15 +60,19 @@ macro_rules! single {
 single! {
     Sum32((a, b) in (u32, u32)) = a, b => a + b;
     Difference32((a, b) in (u32, u32)) = a, b => a - b;
-    Product32((a, b) in (u32, u32)) = a, b => a * b;
-    Quotient32((a, b) in (u32, u32)) = a, b => a / b;
+    Product32((a, b) in (u32, u32)) = a, b => unless_tiny::<FLUSH>(a * b, a * RAISED * b);
+    Quotient32((a, b) in (u32, u32)) = a, b => unless_tiny::<FLUSH>(a / b, a * RAISED / b);
     Reciprocal32((a,) in (u32,)) = a => 1.0 / a;
     Root32((a,) in (u32,)) = a => a.sqrt();
     Magnitude32((a,) in (u32,)) = a => a.abs();
     Opposite32((a,) in (u32,)) = a => -a;
-    Fused32((a, b, c) in (u32, u32, u32)) = a, b, c => a.mul_add(b, c);
+    Fused32((a, b, c) in (u32, u32, u32)) = a, b, c => {
+        unless_tiny::<FLUSH>(a.mul_add(b, c), (a * RAISED).mul_add(b, c * RAISED))
+    };
     // Without an instruction for it the library's function is called for each lane: f64 is faster.
-    FusedInF64((a, b, c) in (u32, u32, u32)) = a, b, c => half::fused_32(a, b, c);
+    FusedInF64((a, b, c) in (u32, u32, u32)) = a, b, c => {
+        unless_tiny::<FLUSH>(half::fused_32(a, b, c), half::fused_32(a * RAISED, b, c * RAISED))
+    };
 }
 
 /// The form for each combination of `.ftz` and `.sat`.
@@ -98,11 +113,8 @@ functions! {
     Quotient64(a: f64, b: f64) -> u64 = given_64(a / b, b, a);
     Reciprocal64(a: f64) -> u64 = given_64(1.0 / a, a, a);
     Root64(a: f64) -> u64 = given_64(a.sqrt(), a, a);
-    Fused64(a: f64, b: f64, c: f64) -> u64 = {
-        let product = f64::from_bits(given_64(f64::NAN, a, b));
-        let either = if a.is_nan() || b.is_nan() { product } else { a };
-        given_64(a.mul_add(b, c), either, c)
-    };
+    // Recorded: the NaN of b goes before that of c, and that before the one of a.
+    Fused64(a: f64, b: f64, c: f64) -> u64 = given_64(a.mul_add(b, c), if c.is_nan() { c } else { a }, b);
     CopySign32(a: u32, b: u32) -> u32 = a & 0x8000_0000 | b & 0x7FFF_FFFF;
     CopySign64(a: u64, b: u64) -> u64 = a & 1 << 63 | b & !(1 << 63);
 }
@@ -133,7 +145,9 @@ impl<const FLUSH: bool> Narrow for NarrowF16<FLUSH> {
 
     #[inline(always)]
     fn narrow(value: f32) -> u16 {
-        Self::flushed(half::narrow_f16(value))
+        // 2^-14 less half of the last of 11 bits: what is below would not have been rounded up to a normal number.
+        let tiny = FLUSH && value.abs() < f32::from_bits(0x387F_F000);
+        half::narrow_f16(if tiny { f32::from_bits(value.to_bits() & 0x8000_0000) } else { value })
     }
 
     #[inline(always)]
@@ -143,7 +157,7 @@ impl<const FLUSH: bool> Narrow for NarrowF16<FLUSH> {
 
     #[inline(always)]
     fn fused(a: u16, b: u16, c: u16) -> u16 {
-        Self::flushed(half::fused_f16(Self::flushed(a), Self::flushed(b), Self::flushed(c)))
+        Self::narrow(half::odd_sum_32(Self::widen(a) * Self::widen(b), Self::widen(c)))
     }
 }
 
@@ -277,7 +291,49 @@ fn narrow<N: Narrow>(words: &mut Words<'_>, arithmetic: Arithmetic, rules: Float
         Arithmetic::Difference => halves::binary::<Difference16<N>>(words, scalar, 0),
         Arithmetic::Product => halves::binary::<Product16<N>>(words, scalar, 0),
         Arithmetic::Fused => halves::ternary::<Fused16<N>>(words, scalar, 0),
+        Arithmetic::Magnitude | Arithmetic::Opposite => {
+            let extra = u32::from(rules.kind == FloatKind::Bf16)
+                | u32::from(arithmetic == Arithmetic::Opposite) << 1
+                | u32::from(rules.flush) << 2;
+            halves::unary::<Sign16>(words, scalar, extra)
+        }
         _ => soft::arithmetic(words, arithmetic, rules, scalar),
+    }
+}
+
+/// `min` and `max` of 16-bit formats: the rules are in `extra`, as they were packed, and are the same for all lanes.
+struct Extreme16;
+
+impl HalfFunction for Extreme16 {
+    #[inline(always)]
+    fn of([a, b, _]: [u16; 3], extra: u32) -> u16 {
+        let rules = ExtremeRules::unpack(extra);
+        let infinity: u16 = if rules.kind == FloatKind::F16 { 0x7C00 } else { 0x7F80 };
+        let (a_is_nan, b_is_nan) = (a & 0x7FFF > infinity, b & 0x7FFF > infinity);
+        let flushed = |bits: u16| if rules.flush & (bits & infinity == 0) { bits & 0x8000 } else { bits };
+        let (a, b) = (flushed(a), flushed(b));
+        let signs = (a ^ b) & 0x8000;
+        let kept = if rules.combine_signs { 0x7FFF } else { 0xFFFF };
+        let (a, b) = (a & kept, b & kept);
+        let key = |bits: u16| bits as i16 ^ (bits as i16 >> 15 & i16::MAX);
+        let first = (key(a) < key(b)) != rules.largest;
+        let number = if b_is_nan | (first & !a_is_nan) { a } else { b };
+        let signed = number | if rules.combine_signs { signs } else { 0 };
+        let nan = if rules.keep_nan { a_is_nan | b_is_nan } else { a_is_nan & b_is_nan };
+        if nan { half::NAN } else { signed }
+    }
+}
+
+/// `abs` and `neg` of 16-bit formats: `extra` says which, in which format, and whether to flush.
+struct Sign16;
+
+impl HalfFunction for Sign16 {
+    #[inline(always)]
+    fn of([a, ..]: [u16; 3], extra: u32) -> u16 {
+        let infinity: u16 = if extra & 1 == 0 { 0x7C00 } else { 0x7F80 };
+        let signed = if extra & 2 == 0 { a & 0x7FFF } else { a ^ 0x8000 };
+        let flushed = if (extra & 4 != 0) & (a & infinity == 0) { signed & 0x8000 } else { signed };
+        if a & 0x7FFF > infinity { half::NAN } else { flushed }
     }
 }
 
@@ -315,8 +371,10 @@ pub fn extreme(words: &mut Words<'_>, scalar: ScalarType, largest: bool) -> Foun
     if rules.combine_signs && !words.take("abs") {
         return words.unknown("`.xorsign` needs `.abs`");
     }
-    if !single || rules.combine_signs {
-        return soft::extreme(words, rules, scalar);
+    match kind {
+        FloatKind::F16 | FloatKind::Bf16 => return halves::binary::<Extreme16>(words, scalar, rules.pack()),
+        FloatKind::F32 if !rules.combine_signs => {}
+        _ => return soft::extreme(words, rules, scalar),
     }
     let operands = &[F32; 3];
     match (largest, rules.flush, rules.keep_nan) {

@@ -49,7 +49,7 @@ functions! {
     AddSaturated(a: i32, b: i32) -> i32 = a.saturating_add(b);
     SubtractSaturated(a: i32, b: i32) -> i32 = a.saturating_sub(b);
     MultiplyAddHighSaturated(a: i32, b: i32, c: i32) -> i32 =
-        ((i64::from(a) * i64::from(b) >> 32) as i32).saturating_add(c);
+        (((i64::from(a) * i64::from(b)) >> 32) as i32).saturating_add(c);
     WideUnsigned16(a: u16, b: u16) -> u32 = u32::from(a) * u32::from(b);
     WideSigned16(a: i16, b: i16) -> i32 = i32::from(a) * i32::from(b);
     WideUnsigned32(a: u32, b: u32) -> u64 = u64::from(a) * u64::from(b);

@@ -237,10 +237,10 @@ impl<F: CarryFunction> Operation for Carried<F> {
         let mut store = F::Cell::store();
         let mut carries = [false; LANES];
         let views = F::Sources::views(file, pure, 1);
-        for lane in 0..LANES {
-            let (value, carried) = F::of(F::Sources::at(views, lane), carry >> lane & 1 == 1);
+        for (lane, carries) in carries.iter_mut().enumerate() {
+            let value;
+            (value, *carries) = F::of(F::Sources::at(views, lane), carry >> lane & 1 == 1);
             value.put(&mut store, lane);
-            carries[lane] = carried;
         }
         F::Cell::write(&store, file, pure.slots[0], mask);
         if F::SETS_CARRY {

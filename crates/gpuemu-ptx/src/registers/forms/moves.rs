@@ -2,12 +2,14 @@
 
 use super::lanes::{Each, functions};
 use super::words::{Found, Words};
-use crate::registers::file::RegisterFile;
+use crate::registers::file::{ALL_LANES, RegisterFile, Slot};
 use crate::registers::pure::{OperandShape, Pure};
 use crate::registers::simd::Operation;
 use crate::syntax::ScalarType::{self, *};
 
 functions! {
+    Copy16(a: u16) -> u16 = a;
+    Copy32(a: u32) -> u32 = a;
     Split32(a: u32) -> (u16, u16) = (a as u16, (a >> 16) as u16);
     Split64(a: u64) -> (u32, u32) = (a as u32, (a >> 32) as u32);
     SplitQuarters(a: u64) -> (u16, u16, u16, u16) = (a as u16, (a >> 16) as u16, (a >> 32) as u16, (a >> 48) as u16);
@@ -17,24 +19,20 @@ functions! {
         u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48;
 }
 
-macro_rules! copies {
-    ($($name:ident = $read:ident, $write:ident;)+) => {
-        $(struct $name;
+/// Four rows at once where all lanes take part.
+struct Copy64;
 
-        impl Operation for $name {
-            #[inline(always)]
-            fn run(file: &mut RegisterFile, pure: &Pure, mask: u32) {
-                let values = *file.$read(pure.slots[1]);
-                file.$write(pure.slots[0], &values, mask);
-            }
-        })+
-    };
-}
-
-copies! {
-    Copy16 = b16, set_b16;
-    Copy32 = b32, set_b32;
-    Copy64 = b64, set_b64;
+impl Operation for Copy64 {
+    #[inline(always)]
+    fn run(file: &mut RegisterFile, pure: &Pure, mask: u32) {
+        let [Slot(result), Slot(source), ..] = pure.slots;
+        if mask == ALL_LANES {
+            file.rows_mut().copy_within(source as usize..source as usize + 4, result as usize);
+        } else {
+            let values = *file.b64(Slot(source));
+            file.set_b64(Slot(result), &values, mask);
+        }
+    }
 }
 
 struct CopyPredicate;
@@ -76,8 +74,8 @@ pub fn copy(words: &mut Words<'_>, operands: &[OperandShape]) -> Found {
         },
         _ => match scalar {
             Pred => words.form::<CopyPredicate>(&[Pred; 2], 0),
-            B16 | U16 | S16 => words.form::<Copy16>(&[scalar; 2], 0),
-            B32 | U32 | S32 | F32 => words.form::<Copy32>(&[scalar; 2], 0),
+            B16 | U16 | S16 => words.form::<Each<Copy16>>(&[scalar; 2], 0),
+            B32 | U32 | S32 | F32 => words.form::<Each<Copy32>>(&[scalar; 2], 0),
             B64 | U64 | S64 | F64 => words.form::<Copy64>(&[scalar; 2], 0),
             other => words.refuse(other),
         },

@@ -71,15 +71,6 @@ impl HalfFunction for Soft16 {
     }
 }
 
-struct Extreme16;
-
-impl HalfFunction for Extreme16 {
-    #[inline(always)]
-    fn of([a, b, _]: [u16; 3], extra: u32) -> u16 {
-        ExtremeRules::unpack(extra).choose(a.into(), b.into()) as u16
-    }
-}
-
 functions! {
     Unary32[extra](a: u32) -> u32 = compute([a.into(), 0, 0], extra) as u32;
     Binary32[extra](a: u32, b: u32) -> u32 = compute([a.into(), b.into(), 0], extra) as u32;
@@ -117,7 +108,7 @@ pub fn extreme(words: &mut Words<'_>, rules: ExtremeRules, scalar: ScalarType) -
     let extra = rules.pack();
     words.level = Level::Baseline;
     match rules.kind {
-        FloatKind::F16 | FloatKind::Bf16 => halves::binary::<Extreme16>(words, scalar, extra),
+        FloatKind::F16 | FloatKind::Bf16 => words.refuse(scalar),
         FloatKind::F32 => words.form::<Each<Extreme32>>(&[scalar; 3], extra),
         FloatKind::F64 => words.form::<Each<Extreme64>>(&[scalar; 3], extra),
     }

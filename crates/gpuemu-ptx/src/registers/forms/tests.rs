@@ -1,1 +1,0 @@
-//! Recorded answers of the chip, a handful for each family.

@@ -1,0 +1,8 @@
+//! The machine: kernels written for one fault each, launches that must be refused, and mutants of real kernels.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+mod behaviour;
+mod faults;
+mod launching;
+mod mutants;
+mod refusals;

@@ -1,0 +1,188 @@
+//! Compiled kernels, run in the PTX machine on memory that Python owns.
+
+use gpuemu_common::emulation::AccessCheck;
+use gpuemu_ptx::Source;
+use gpuemu_ptx::approximations::Approximation;
+use gpuemu_ptx::machine::{Argument, BlockOrder, Buffer, Launch, LaunchError, LaunchOptions, Outcome, Program, Role};
+use gpuemu_ptx::tensor_core::TensorCore;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::arrays::{Memory, bytes_of, fill};
+use crate::client_error::exception;
+use crate::refusal::invalid;
+
+/// What a caller in Python says about how a launch is run.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct MachineOptions {
+    tensor_core: Option<TensorCoreName>,
+    approximation: Option<ApproximationName>,
+    checks: Option<Vec<AccessCheck>>,
+    order: Option<OrderName>,
+    workers: Option<usize>,
+    most_steps: Option<u64>,
+    most_findings: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum TensorCoreName {
+    A100,
+    H100,
+    Ieee,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ApproximationName {
+    Chip,
+    Correct,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum OrderName {
+    Ascending,
+    Descending,
+    #[serde(untagged)]
+    Shuffled(u64),
+}
+
+impl MachineOptions {
+    fn launch_options(self) -> LaunchOptions {
+        let usual = LaunchOptions::default();
+        LaunchOptions {
+            tensor_core: self.tensor_core.map_or(usual.tensor_core, |name| match name {
+                TensorCoreName::A100 => TensorCore::A100,
+                TensorCoreName::H100 => TensorCore::H100,
+                TensorCoreName::Ieee => TensorCore::Ieee,
+            }),
+            approximation: self.approximation.map_or(usual.approximation, |name| match name {
+                ApproximationName::Chip => Approximation::Chip,
+                ApproximationName::Correct => Approximation::Correct,
+            }),
+            checks: self.checks.unwrap_or(usual.checks),
+            order: self.order.map_or(usual.order, |name| match name {
+                OrderName::Ascending => BlockOrder::Ascending,
+                OrderName::Descending => BlockOrder::Descending,
+                OrderName::Shuffled(seed) => BlockOrder::Shuffled(seed),
+            }),
+            workers: self.workers.unwrap_or(usual.workers),
+            most_steps: self.most_steps.unwrap_or(usual.most_steps),
+            most_findings: self.most_findings.unwrap_or(usual.most_findings),
+            trace: None,
+        }
+    }
+}
+
+/// An argument as Python hands it over.
+#[derive(FromPyObject)]
+enum GivenArgument<'py> {
+    /// Name, role, memory, its distance from a multiple of 512 bytes, and bytes of an element.
+    Buffer(String, String, Bound<'py, Memory>, u64, u32),
+    /// Another argument, and bytes from the beginning of its memory.
+    Within(usize, u64),
+    /// Bytes by value.
+    Value(Bound<'py, PyBytes>),
+}
+
+impl GivenArgument<'_> {
+    fn argument(&self, py: Python<'_>) -> PyResult<Argument> {
+        match self {
+            Self::Buffer(name, role, memory, offset, element_bytes) => {
+                let contents = bytes_of(memory)?;
+                let bytes = contents.len() as u64;
+                let (role, contents) = match role.as_str() {
+                    "input" => (Role::Input, contents),
+                    "output" => (Role::Output, contents),
+                    "input_output" => (Role::InputOutput, contents),
+                    other => return Err(invalid(py, &format!("'{other}' is not the role of a buffer"))),
+                };
+                let (name, offset, element_bytes) = (name.clone(), *offset, *element_bytes);
+                Ok(Argument::Buffer(Buffer { name, role, bytes, contents, offset, pointer: 0, element_bytes }))
+            }
+            Self::Within(argument, offset) => Ok(Argument::Within { argument: *argument, offset: *offset }),
+            Self::Value(bytes) => Ok(Argument::Value(bytes.as_bytes().to_vec())),
+        }
+    }
+}
+
+/// A kernel that is decoded once and launched many times.
+#[pyclass(frozen)]
+pub struct KernelProgram {
+    program: Program,
+}
+
+#[pymethods]
+impl KernelProgram {
+    /// Decodes an entry of PTX; the only one if none is named. `name` is the file's in messages.
+    #[staticmethod]
+    #[pyo3(signature = (name, ptx, entry=None))]
+    fn decode(py: Python<'_>, name: &str, ptx: String, entry: Option<&str>) -> PyResult<Self> {
+        let source = Source::new(name, ptx);
+        let decoded = py.detach(|| Program::decode(&source, entry));
+        match decoded {
+            Ok(program) => Ok(Self { program }),
+            Err(error) => Err(exception(py, "KernelError", "NotDecoded", &error.to_string(), None)),
+        }
+    }
+
+    /// Name, bytes and type of each parameter.
+    fn parameters(&self) -> Vec<(String, u64, String)> {
+        let described = |parameter: &gpuemu_ptx::machine::program::Parameter| {
+            (parameter.name.clone(), parameter.bytes, parameter.scalar.name().to_string())
+        };
+        self.program.parameters().iter().map(described).collect()
+    }
+
+    /// Runs it. Memory that is not an input holds the result afterwards; what was seen comes back as JSON.
+    fn launch(
+        &self,
+        py: Python<'_>,
+        grid: [u32; 3],
+        block: [u32; 3],
+        shared_bytes: u32,
+        arguments: Vec<GivenArgument<'_>>,
+        options: &str,
+    ) -> PyResult<String> {
+        let options: MachineOptions =
+            serde_json::from_str(options).map_err(|error| invalid(py, &format!("the options are wrong: {error}")))?;
+        let options = options.launch_options();
+        let given = arguments.iter().map(|argument| argument.argument(py)).collect::<PyResult<Vec<_>>>()?;
+        let launch = Launch { grid, block, shared_bytes, arguments: given };
+        let outcome = py.detach(|| self.program.launch(&launch, &options)).map_err(|error| launch_error(py, &error))?;
+        write_back(&arguments, &outcome)?;
+        let Outcome { findings, more_findings, printed, statistics, .. } = outcome;
+        let seen = json!({
+            "findings": findings, "more_findings": more_findings, "printed": printed, "statistics": statistics,
+        });
+        Ok(seen.to_string())
+    }
+}
+
+/// Copies the buffers that the kernel may have written to where they came from.
+fn write_back(arguments: &[GivenArgument<'_>], outcome: &Outcome) -> PyResult<()> {
+    let memories = arguments.iter().filter_map(|argument| match argument {
+        GivenArgument::Buffer(_, role, memory, ..) => Some((role, memory)),
+        _ => None,
+    });
+    for ((role, memory), bytes) in memories.zip(&outcome.buffers) {
+        if role != "input" {
+            fill(memory, bytes)?;
+        }
+    }
+    Ok(())
+}
+
+fn launch_error(py: Python<'_>, error: &LaunchError) -> PyErr {
+    let code = match error {
+        LaunchError::Refused(_) => "LaunchRefused",
+        LaunchError::Assertion { .. } => "AssertionFailed",
+        LaunchError::Trap { .. } => "Trap",
+        LaunchError::Endless { .. } => "Endless",
+    };
+    exception(py, "KernelError", code, &error.to_string(), None)
+}
