@@ -157,13 +157,20 @@ impl Worker<'_, '_> {
                 worker.write_lanes(block, warp, space, all, access, lanes);
             }),
             Space::Global => for_runs(all, active, access.lane_bytes, |run| {
-                self.write_global(block, warp.number, run, access);
+                // Of lanes that write the same place at once the last one wins: what the others write is never seen.
+                let after = run.first + run.lanes;
+                let hidden = run.lanes == 1 && (after..LANES).any(|lane| active >> lane & 1 == 1 && all[lane] == run.start);
+                if !hidden {
+                    self.write_global(block, warp.number, run, access);
+                }
             }),
             Space::Shared => {
                 let stamp = Stamp::new(warp.number, access.step, &block.clocks);
                 if self.context.checks.race {
                     // Before any of it is written: of lanes that write the same place at once, one wins, and that is no race.
-                    for_runs(all, active, access.lane_bytes, |run| self.race_of_write(block, warp.number, run, access, stamp));
+                    for_runs(all, active, access.lane_bytes, |run| {
+                        self.race_of_write(block, warp.number, run, access, stamp, (all, active));
+                    });
                 }
                 for_runs(all, active, access.lane_bytes, |run| self.write_shared(block, warp.number, run, access, stamp));
             }
@@ -361,14 +368,22 @@ impl Worker<'_, '_> {
     }
 
     /// Whether a write of shared memory races with what was done before its instruction.
-    fn race_of_write(&mut self, block: &Block, warp: u32, run: Run, access: Access, stamp: Stamp) {
+    fn race_of_write(
+        &mut self,
+        block: &Block,
+        warp: u32,
+        run: Run,
+        access: Access,
+        stamp: Stamp,
+        together: (&[u64; LANES], u32),
+    ) {
         let bytes = run.lanes * access.lane_bytes;
         let inside = run.start.checked_add(bytes as u64).is_some_and(|end| end <= block.shared.len() as u64);
         if !inside {
             // What lies outside is never written, and noted there.
             for lane in (0..run.lanes).filter(|_| run.lanes > 1) {
                 let start = run.start.wrapping_add((lane * access.lane_bytes) as u64);
-                self.race_of_write(block, warp, Run { first: run.first + lane, lanes: 1, start }, access, stamp);
+                self.race_of_write(block, warp, Run { first: run.first + lane, lanes: 1, start }, access, stamp, together);
             }
             return;
         }
@@ -376,9 +391,15 @@ impl Worker<'_, '_> {
         let from = &bytemuck::cast_slice::<u64, u8>(self.stage.as_slice())[run.first * access.lane_bytes..][..bytes];
         let steps = &self.context.program.steps;
         let strong = |step: u32| steps.get(step as usize).is_some_and(|decoded| is_strong(&decoded.action));
+        let (all, active) = together;
         let unchanged = |at: usize, length: usize| {
             let at = at.max(offset);
-            block.shared.get(at..at + length) == from.get(at - offset..at - offset + length)
+            let lane = run.first + (at - offset) / access.lane_bytes;
+            // Of lanes that write the same place at once the last one wins: what the others write is never seen.
+            let later = (lane + 1..LANES).filter(|lane| active >> lane & 1 == 1);
+            let mut later = later.map(|lane| all[lane]..all[lane].saturating_add(access.lane_bytes as u64));
+            later.any(|place| place.contains(&(at as u64)))
+                || block.shared.get(at..at + length) == from.get(at - offset..at - offset + length)
         };
         let target = SharedRun { offset, lane_bytes: access.lane_bytes, lanes: run.lanes, first: run.first };
         let conflict = block.shadow.before_write(target, stamp, &block.clocks, strong, unchanged);

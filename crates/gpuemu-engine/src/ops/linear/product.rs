@@ -29,6 +29,9 @@ impl<'a> Products<'a> {
         let blank = || vec![0.0; rows * columns];
         let (mut values, mut magnitudes) = (blank(), blank());
         products(a, b, inner, columns, &mut values, &mut magnitudes);
+        if let Some((a, b)) = aligned_by_tensor_cores(call, a, b) {
+            products(&a, &b, inner, columns, &mut blank(), &mut magnitudes);
+        }
         let flush = call.units.flush;
         let lost = (flush > 0.0).then(|| {
             // A subnormal number times a large one is not small.
@@ -76,6 +79,18 @@ impl<'a> Products<'a> {
         let overflow = if beyond && !settled { Overflow::Before } else { Overflow::None };
         Rounded { value, error: error + lost, overflow }
     }
+}
+
+/// Operands as large as tensor cores take them for when they align products: a subnormal number counts with the smallest
+/// normal exponent, so that what is cut off beside it is that of a much larger product. None where that changes nothing.
+fn aligned_by_tensor_cores(call: &Call<'_>, a: &[f64], b: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
+    let least = call.dtype.float_format().filter(|_| call.precision.tensor_core)?.min_normal();
+    let is_small = |value: &f64| *value != 0.0 && value.abs() < least;
+    if !a.iter().chain(b).any(is_small) {
+        return None;
+    }
+    let lifted = |values: &[f64]| values.iter().map(|value| if is_small(value) { least } else { *value }).collect();
+    Some((lifted(a), lifted(b)))
 }
 
 /// Pushes a computed element; an intermediate may have overflowed where the reference, in float64, did too.
