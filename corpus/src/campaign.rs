@@ -190,7 +190,14 @@ pub fn run(
     })
 }
 
-fn one(entry: &Entry, runner: &mut dyn Runner, subject: &Subject, sampler: &Sampler, base_seed: u64, index: u64) -> Tally {
+fn one(
+    entry: &Entry,
+    runner: &mut dyn Runner,
+    subject: &Subject,
+    sampler: &Sampler,
+    base_seed: u64,
+    index: u64,
+) -> Tally {
     let descriptor = subject.describe(sampler, case_seed(base_seed, index));
     let mut tally = Tally::default();
     let Ok(case) = materialise(subject.schema(), &descriptor) else {

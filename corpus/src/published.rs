@@ -177,7 +177,9 @@ impl Entry {
     /// The kernel as a runner. Cases run side by side, each on one core.
     pub fn runner(&self, choice: RunnerChoice) -> Result<Box<dyn Runner>, String> {
         Ok(match self.compiled(choice)? {
-            Some(kernel) => Box::new(KernelRunner::new(kernel, LaunchOptions { workers: 1, ..LaunchOptions::default() })),
+            Some(kernel) => {
+                Box::new(KernelRunner::new(kernel, LaunchOptions { workers: 1, ..LaunchOptions::default() }))
+            }
             None => Box::new(self.stand_in()),
         })
     }

@@ -78,7 +78,8 @@ fn a_dropped_mask_is_caught_in_every_stand_in() {
 #[test]
 fn the_smallest_failing_softmax_is_three_wide_and_four_passes() {
     let entry = gpuemu_corpus::published::find("softmax_other_zero").unwrap();
-    let row = campaign::run(entry, RunnerChoice::Native, &entry.subject(RunnerChoice::Native).unwrap(), 0, 60, &|_| {}).unwrap();
+    let row = campaign::run(entry, RunnerChoice::Native, &entry.subject(RunnerChoice::Native).unwrap(), 0, 60, &|_| {})
+        .unwrap();
     let smallest = row.smallest.unwrap();
     assert_eq!(smallest.case.descriptor.sizes.to_string(), "H=3");
     assert_eq!(smallest.case.descriptor.dtype, DType::F32);

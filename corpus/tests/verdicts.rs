@@ -37,7 +37,9 @@ fn a_verdict_does_not_depend_on_what_ran_before() {
         }
         let mut runner = entry.stand_in();
         for index in shuffled {
-            let case = materialise(subject.schema(), &subject.describe(&entry.sampler(RunnerChoice::Native), seeds[index])).unwrap();
+            let case =
+                materialise(subject.schema(), &subject.describe(&entry.sampler(RunnerChoice::Native), seeds[index]))
+                    .unwrap();
             assert_eq!(text(&judge(&subject, &case, &mut runner)), alone[index], "{} {index}", entry.name);
         }
         // Batches on several threads.

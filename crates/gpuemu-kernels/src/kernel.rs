@@ -53,7 +53,8 @@ impl CompiledKernel {
 
     /// Whether it is told the strides of a tensor, and so can read what is not contiguous.
     pub fn reads_strides(&self) -> bool {
-        let forms = std::iter::once(&self.launch.common).chain(self.launch.variants.iter().map(|variant| &variant.form));
+        let forms =
+            std::iter::once(&self.launch.common).chain(self.launch.variants.iter().map(|variant| &variant.form));
         forms.flat_map(|form| &form.args).any(|argument| {
             let Names { tensors, .. } = argument.names();
             argument.text().contains("stride(") && !tensors.is_empty()

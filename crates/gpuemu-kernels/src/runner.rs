@@ -41,13 +41,21 @@ impl KernelRunner {
         Self { description, kernel, options }
     }
 
-    fn launch(&self, invocation: &Invocation<'_>) -> Result<(Launch, Vec<Tensor>, Arc<gpuemu_ptx::machine::Program>), RunnerError> {
+    fn launch(
+        &self,
+        invocation: &Invocation<'_>,
+    ) -> Result<(Launch, Vec<Tensor>, Arc<gpuemu_ptx::machine::Program>), RunnerError> {
         let raised = |error: String| RunnerError::Raised(error);
         let facts = CaseFacts::of_invocation(invocation);
         let table = self.kernel.launch_table();
         let covering = table.covering(&facts).map_err(|error| raised(error.to_string()))?;
         let covering = covering.ok_or_else(|| {
-            raised(format!("no variant of kernel '{}' covers sizes {} in {}", self.kernel.name(), invocation.sizes, invocation.dtype))
+            raised(format!(
+                "no variant of kernel '{}' covers sizes {} in {}",
+                self.kernel.name(),
+                invocation.sizes,
+                invocation.dtype
+            ))
         })?;
         let launch = covering.launch(&facts).map_err(|error| raised(error.to_string()))?;
         let program = self.kernel.program(launch.ptx, launch.entry).map_err(raised)?;
@@ -87,8 +95,7 @@ impl KernelRunner {
             };
             arguments.push(Argument::Value(bytes));
         }
-        let launch =
-            Launch { grid: launch.grid, block: launch.block, shared_bytes: launch.shared, arguments };
+        let launch = Launch { grid: launch.grid, block: launch.block, shared_bytes: launch.shared, arguments };
         Ok((launch, tensors, program))
     }
 }

@@ -58,7 +58,8 @@ mod tests {
     use super::*;
 
     fn bytes(scalar: ScalarType, value: Value) -> Result<Vec<u8>, String> {
-        let parameter = Parameter { name: "p".to_string(), bytes: scalar.bytes().unwrap_or_default(), scalar, offset: 0 };
+        let parameter =
+            Parameter { name: "p".to_string(), bytes: scalar.bytes().unwrap_or_default(), scalar, offset: 0 };
         parameter_bytes(&parameter, &value)
     }
 

@@ -114,7 +114,13 @@ impl Buffer {
 
     /// A copy without the guard bands, strides and gaps included.
     pub fn to_tensor(&self) -> Result<Tensor, TensorError> {
-        Tensor::new(self.dtype, self.shape.clone(), self.strides.clone(), self.data_offset(), Storage::copy_of(self.data()))
+        Tensor::new(
+            self.dtype,
+            self.shape.clone(),
+            self.strides.clone(),
+            self.data_offset(),
+            Storage::copy_of(self.data()),
+        )
     }
 
     /// Damage to the guard bands, if any.

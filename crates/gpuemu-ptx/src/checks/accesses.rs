@@ -76,9 +76,16 @@ pub struct AccessLog {
     clocks: Vec<(u64, Clocks)>,
     /// Whether some were left out.
     pub incomplete: bool,
+    /// Whether what was written is kept; without it, all writes of the same place count as different.
+    keeps_data: bool,
 }
 
 impl AccessLog {
+    /// One that keeps what was written, or not.
+    pub fn new(keeps_data: bool) -> Self {
+        Self { keeps_data, ..Self::default() }
+    }
+
     /// Notes an access, and what it wrote.
     #[inline]
     pub fn push(&mut self, mut record: AccessRecord, written: &[u8]) {
@@ -90,7 +97,9 @@ impl AccessLog {
             return;
         }
         record.data = self.data.len() as u32;
-        self.data.extend_from_slice(written);
+        if self.keeps_data {
+            self.data.extend_from_slice(written);
+        }
         self.records.push(record);
     }
 
@@ -124,8 +133,11 @@ pub struct RacePair {
 
 /// The races among all records, by the two instructions.
 pub fn find_races(logs: &[AccessLog]) -> Vec<RacePair> {
-    let mut all: Vec<(usize, AccessRecord)> =
-        logs.iter().enumerate().flat_map(|(log, found)| found.records.iter().map(move |record| (log, *record))).collect();
+    let mut all: Vec<(usize, AccessRecord)> = logs
+        .iter()
+        .enumerate()
+        .flat_map(|(log, found)| found.records.iter().map(move |record| (log, *record)))
+        .collect();
     all.sort_unstable_by_key(|(_, record)| {
         (record.start, record.block, record.warp, record.step, record.lane, record.clock, record.knowledge, record.data)
     });
@@ -148,7 +160,9 @@ pub fn find_races(logs: &[AccessLog]) -> Vec<RacePair> {
             if other_record.end() <= record.start || (record.write && *other > number) {
                 continue;
             }
-            let Some(address) = conflict(record, other_record, &clocks, &logs[*log], &logs[*other_log]) else { continue };
+            let Some(address) = conflict(record, other_record, &clocks, &logs[*log], &logs[*other_log]) else {
+                continue;
+            };
             note(&mut found, record, other_record, address);
         }
     }
@@ -158,9 +172,13 @@ pub fn find_races(logs: &[AccessLog]) -> Vec<RacePair> {
 fn note(found: &mut BTreeMap<(u32, u32), RacePair>, left: &AccessRecord, right: &AccessRecord, address: u64) {
     let later = (left.block, left.step) >= (right.block, right.step);
     let (record, other) = if later { (*left, *right) } else { (*right, *left) };
-    let pair = found
-        .entry((record.step, other.step))
-        .or_insert(RacePair { record, other, address, pairs: 0, readers: Vec::new() });
+    let pair = found.entry((record.step, other.step)).or_insert(RacePair {
+        record,
+        other,
+        address,
+        pairs: 0,
+        readers: Vec::new(),
+    });
     pair.pairs += 1;
     if let Some(read) = [record, other].into_iter().find(|one| !one.write) {
         let reader = (read.block, u32::from(read.warp), read.step);
@@ -198,7 +216,13 @@ fn conflict(
             log.data.get(record.data as usize + (*address - record.start) as usize).copied()
         };
         // The same value written twice does no harm.
-        !(left.write && right.write && !left.strong && !right.strong && byte(left, left_log) == byte(right, right_log))
+        let kept = left_log.keeps_data && right_log.keeps_data;
+        !(kept
+            && left.write
+            && right.write
+            && !left.strong
+            && !right.strong
+            && byte(left, left_log) == byte(right, right_log))
     })
 }
 
@@ -239,7 +263,7 @@ mod tests {
     }
 
     fn races(build: impl FnOnce(&mut AccessLog, &mut Clocks)) -> usize {
-        let mut log = AccessLog::default();
+        let mut log = AccessLog::new(true);
         let mut clocks = Clocks::new(0, 2);
         build(&mut log, &mut clocks);
         log.end_block(0, clocks);

@@ -37,7 +37,14 @@ pub struct Collector {
 
 impl Collector {
     /// Notes that something was seen in a block. The message is only made for the first of its place.
-    pub fn note(&mut self, block: u64, step: Option<u32>, fault: AccessFault, other: Option<u32>, sighting: impl FnOnce() -> Sighting) {
+    pub fn note(
+        &mut self,
+        block: u64,
+        step: Option<u32>,
+        fault: AccessFault,
+        other: Option<u32>,
+        sighting: impl FnOnce() -> Sighting,
+    ) {
         let key = (step, fault, other);
         match self.found.get_mut(&key) {
             Some((first, _, count)) if *first <= block => *count += 1,

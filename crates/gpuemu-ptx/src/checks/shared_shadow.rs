@@ -118,6 +118,7 @@ impl SharedShadow {
         self.reads.fill(0);
     }
 
+    #[inline(always)]
     fn pieces(&self, offset: usize, bytes: usize) -> std::ops::Range<usize> {
         let first = offset >> self.granule_shift;
         let last = (offset + bytes.max(1) - 1) >> self.granule_shift;
@@ -130,7 +131,7 @@ impl SharedShadow {
     }
 
     /// Lanes that lie side by side read; gives the first thing that is wrong, and the piece's offset in bytes.
-    #[inline]
+    #[inline(always)]
     pub fn read(
         &mut self,
         run: SharedRun,
@@ -211,7 +212,7 @@ impl SharedShadow {
 
     /// What is wrong with a write of lanes that lie side by side, which is not noted yet; `unchanged` says whether what is
     /// written to bytes is there already.
-    #[inline]
+    #[inline(always)]
     pub fn before_write(
         &self,
         run: SharedRun,
@@ -226,13 +227,56 @@ impl SharedShadow {
     }
 
     /// Notes a write of lanes that lie side by side.
-    #[inline]
+    #[inline(always)]
     pub fn write(&mut self, run: SharedRun, stamp: Stamp) {
         let range = self.pieces(run.offset, run.lane_bytes * run.lanes);
         self.set_writer(range.clone(), self.lane_shift(run.lane_bytes), stamp.key + run.first as u32);
         self.write_steps[range].fill(stamp.step);
     }
 
+    /// The latest key of pieces, of a write or of a read.
+    #[inline(always)]
+    fn latest<const PIECES: usize>(&self, start: usize) -> u32 {
+        let writes = self.writes[start..].first_chunk::<PIECES>();
+        let reads = self.reads[start..].first_chunk::<PIECES>();
+        let (Some(writes), Some(reads)) = (writes, reads) else { return u32::MAX };
+        let mut most = 0;
+        for (write, read) in writes.iter().zip(reads) {
+            most = most.max(*write).max(*read);
+        }
+        most
+    }
+
+    /// Rows of 16 bytes, one a lane from the first on, are read; whether something about one of them may be wrong.
+    #[inline(always)]
+    pub fn read_rows(&mut self, offsets: &[u32], stamp: Stamp) -> bool {
+        let mut suspicious = false;
+        for (lane, offset) in offsets.iter().enumerate() {
+            let start = (offset >> self.granule_shift) as usize;
+            let key = stamp.key + lane as u32;
+            suspicious |= match self.granule_shift {
+                2 => self.note_read::<4>(start, 2, key, stamp),
+                1 => self.note_read::<8>(start, 3, key, stamp),
+                _ => self.note_read::<16>(start, 4, key, stamp),
+            };
+        }
+        suspicious
+    }
+
+    /// What is wrong with a read that was noted.
+    #[cold]
+    pub fn explain_read(
+        &self,
+        run: SharedRun,
+        stamp: Stamp,
+        clocks: &Clocks,
+        is_strong: impl Fn(u32) -> bool,
+    ) -> Option<(usize, Conflict)> {
+        let range = self.pieces(run.offset, run.lane_bytes * run.lanes);
+        self.conflict_of_read(range, self.lane_shift(run.lane_bytes), run.first, stamp, clocks, is_strong)
+    }
+
+    #[inline(always)]
     fn set_writer(&mut self, range: std::ops::Range<usize>, shift: u32, key: u32) {
         for (place, write) in self.writes[range].iter_mut().enumerate() {
             *write = key + (place as u32 >> shift);
@@ -255,17 +299,18 @@ impl SharedShadow {
     }
 
     /// An asynchronous copy to these bytes begins.
+    #[inline(always)]
     pub fn begin_copy(&mut self, run: SharedRun, stamp: Stamp, clocks: &Clocks) -> Option<(usize, Conflict)> {
         let range = self.pieces(run.offset, run.lane_bytes * run.lanes);
         let shift = self.lane_shift(run.lane_bytes);
-        let conflict =
-            self.conflict_of_write(range.clone(), shift, run.first, stamp, clocks, |_| false, |_, _| false);
+        let conflict = self.conflict_of_write(range.clone(), shift, run.first, stamp, clocks, |_| false, |_, _| false);
         self.writes[range.clone()].fill(IN_FLIGHT);
         self.write_steps[range].fill(stamp.step);
         conflict
     }
 
     /// Copies were waited for: from now on they are writes of the lanes that began them.
+    #[inline(always)]
     pub fn end_copy(&mut self, run: SharedRun, warp: u32, clocks: &Clocks) {
         let range = self.pieces(run.offset, run.lane_bytes * run.lanes);
         let key = Accessor { warp, lane: run.first as u32 }.key(clocks.clock(warp));
@@ -273,7 +318,7 @@ impl SharedShadow {
     }
 
     #[allow(clippy::too_many_arguments, reason = "what is known of an access, as it is")]
-    #[inline]
+    #[inline(always)]
     fn conflict_of_write(
         &self,
         range: std::ops::Range<usize>,
@@ -284,13 +329,30 @@ impl SharedShadow {
         is_strong: impl Fn(u32) -> bool,
         unchanged: impl Fn(usize, usize) -> bool,
     ) -> Option<(usize, Conflict)> {
-        let mut most = 0;
-        for (write, read) in self.writes[range.clone()].iter().zip(&self.reads[range.clone()]) {
-            most = most.max(*write).max(*read);
-        }
+        let most = match range.len() {
+            4 => self.latest::<4>(range.start),
+            32 => self.latest::<32>(range.start),
+            128 => self.latest::<128>(range.start),
+            _ => range.clone().fold(0, |most, place| most.max(self.latest::<1>(place))),
+        };
         if most < stamp.limit {
             return None;
         }
+        self.first_conflict_of_write(range, shift, first, stamp, clocks, is_strong, unchanged)
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "what is known of an access, as it is")]
+    #[cold]
+    fn first_conflict_of_write(
+        &self,
+        range: std::ops::Range<usize>,
+        shift: u32,
+        first: usize,
+        stamp: Stamp,
+        clocks: &Clocks,
+        is_strong: impl Fn(u32) -> bool,
+        unchanged: impl Fn(usize, usize) -> bool,
+    ) -> Option<(usize, Conflict)> {
         let knowledge = clocks.knowledge(stamp.warp);
         for place in range.clone() {
             let lane = first as u32 + ((place - range.start) as u32 >> shift);
@@ -367,10 +429,16 @@ mod tests {
         clocks.meet(&[0, 1]);
         assert_eq!(write(&mut shadow, THREAD, &clocks, false), None);
         assert_eq!(read(&mut shadow, THREAD, &clocks), None);
-        assert!(matches!(read(&mut shadow, OTHER, &clocks), Some(Conflict::Race { step: 9, other: THREAD, wrote: true })));
+        assert!(matches!(
+            read(&mut shadow, OTHER, &clocks),
+            Some(Conflict::Race { step: 9, other: THREAD, wrote: true })
+        ));
         clocks.meet(&[0, 1]);
         assert_eq!(read(&mut shadow, OTHER, &clocks), None);
-        assert!(matches!(write(&mut shadow, THREAD, &clocks, false), Some(Conflict::Race { step: 7, wrote: false, .. })));
+        assert!(matches!(
+            write(&mut shadow, THREAD, &clocks, false),
+            Some(Conflict::Race { step: 7, wrote: false, .. })
+        ));
         clocks.meet(&[0, 1]);
         assert_eq!(write(&mut shadow, THREAD, &clocks, false), None);
         assert_eq!(write(&mut shadow, OTHER, &clocks, true), None, "the same value is no harm");

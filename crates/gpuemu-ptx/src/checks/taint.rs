@@ -29,12 +29,15 @@ impl Suspects {
     }
 }
 
+/// For each register, the instructions whose reads its value depends on, and the lanes where it does.
+type Origins = HashMap<Slot, Vec<(u32, u32)>>;
+
 /// What is known of the values of a warp, and of all warps that came before it.
 #[derive(Debug, Clone, Default)]
 pub struct Taint {
     suspects: Suspects,
-    /// For each place in the register file, the lanes whose value depends on a suspect, by the instruction that read it.
-    registers: HashMap<(u64, u32), HashMap<Slot, Vec<(u32, u32)>>>,
+    /// For each warp that is running, what the values in its registers depend on.
+    registers: HashMap<(u64, u32), Origins>,
     used: HashSet<Reader>,
 }
 

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::launches::arguments;
+use super::launches::{arguments, launch};
 use super::manifest::{Arrays, Entry, Parameter, RecordedRole, read_entries};
+use crate::machine::Launch;
 
 /// Why a pack cannot be used, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -47,6 +48,19 @@ impl Pack {
             return Err(PackError::new(&path, format!("there are two entries '{twice}'")));
         }
         Ok(Self { folder: folder.to_path_buf(), entries })
+    }
+
+    /// A launch, and what each of its buffers was recorded to hold afterwards.
+    pub fn recorded(&self, entry: &Entry) -> Result<(Launch, Vec<Option<Vec<u8>>>), PackError> {
+        let mut arrays = Arrays::new(&self.folder, entry);
+        let launch = launch(entry, &mut arrays)?;
+        let mut after = Vec::new();
+        for parameter in &entry.params {
+            if let Parameter::Buffer(buffer) = parameter {
+                after.push(arrays.after(buffer, buffer.out_key.as_ref())?);
+            }
+        }
+        Ok((launch, after))
     }
 
     /// Reads everything that the launches need, and says what is missing first. The numbers are how many arrays there

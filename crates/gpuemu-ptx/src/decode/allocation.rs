@@ -15,13 +15,14 @@ pub(super) struct Lifetime {
     pub(super) last: u32,
 }
 
-/// The lifetimes of all registers of a function; none for those that nothing mentions.
-pub(super) fn lifetimes(code: &Code<'_, '_>) -> Vec<Option<Lifetime>> {
+/// The lifetimes of all registers of a function, none for those that nothing mentions; and those that may be read before
+/// anything wrote them.
+pub(super) fn lifetimes(code: &Code<'_, '_>) -> (Vec<Option<Lifetime>>, Vec<usize>) {
     let graph = Graph::of(code);
     let count = code.registers.len();
     let last = code.steps.len().saturating_sub(1) as u32;
     if graph.is_incomplete() || count.saturating_mul(graph.len()) > MOST_BITS {
-        return vec![Some(Lifetime { first: 0, last }); count];
+        return (vec![Some(Lifetime { first: 0, last }); count], (0..count).collect());
     }
     let live_in = live_at_starts(code, &graph);
     let mut lifetimes: Vec<Option<Lifetime>> = vec![None; count];
@@ -47,7 +48,8 @@ pub(super) fn lifetimes(code: &Code<'_, '_>) -> Vec<Option<Lifetime>> {
             }
         }
     }
-    lifetimes
+    let unwritten = live_in.first().map(|live| live.ones().collect()).unwrap_or_default();
+    (lifetimes, unwritten)
 }
 
 /// The registers that are needed when a block is entered, for each block.
@@ -136,7 +138,8 @@ pub(super) fn places(registers: &[(RegisterWidth, u32, Option<Lifetime>)], first
     let mut next = first_row;
     // Places that are free again, by how many rows they have; those in use, the first to be free at the end.
     let mut free: std::collections::HashMap<u32, Vec<u32>> = std::collections::HashMap::new();
-    let mut in_use: std::collections::BinaryHeap<std::cmp::Reverse<(u32, u32, u32)>> = std::collections::BinaryHeap::new();
+    let mut in_use: std::collections::BinaryHeap<std::cmp::Reverse<(u32, u32, u32)>> =
+        std::collections::BinaryHeap::new();
     for number in order {
         let (width, elements, Some(lifetime)) = registers[number] else { continue };
         while let Some(std::cmp::Reverse((last, size, row))) = in_use.peek().copied() {
@@ -172,7 +175,7 @@ mod tests {
         let module = source.parse().unwrap();
         let names = ModuleNames::of(&module);
         let code = Code::of(module.entries().next().unwrap(), &names).unwrap();
-        let found = lifetimes(&code);
+        let (found, _) = lifetimes(&code);
         code.registers.iter().zip(found).map(|(info, lifetime)| (info.name.to_string(), lifetime.unwrap())).collect()
     }
 
@@ -189,11 +192,12 @@ mod tests {
 
     #[test]
     fn a_guarded_write_keeps_what_was_there() {
-        let found = of("mov.u32 %r1, 7;\nmov.u32 %r2, %r1;\nsetp.lt.s32 %p1, %r2, 3;\n@%p1 mov.u32 %r1, 1;\nmov.u32 %r3, %r1;\nret;");
+        let found = of(
+            "mov.u32 %r1, 7;\nmov.u32 %r2, %r1;\nsetp.lt.s32 %p1, %r2, 3;\n@%p1 mov.u32 %r1, 1;\nmov.u32 %r3, %r1;\nret;",
+        );
         let lifetime = |name: &str| found.iter().find(|(other, _)| other == name).unwrap().1;
         assert_eq!(lifetime("%r1"), Lifetime { first: 0, last: 4 });
-        let registers: Vec<_> =
-            found.iter().map(|(_, lifetime)| (RegisterWidth::B32, 1, Some(*lifetime))).collect();
+        let registers: Vec<_> = found.iter().map(|(_, lifetime)| (RegisterWidth::B32, 1, Some(*lifetime))).collect();
         let (rows, _) = places(&registers, 10);
         for (left, (_, first)) in found.iter().enumerate() {
             for (right, (_, second)) in found.iter().enumerate().skip(left + 1) {

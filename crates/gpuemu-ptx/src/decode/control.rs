@@ -58,7 +58,11 @@ fn parts<'i, 'a>(instruction: &'i Instruction<'a>) -> Result<CallParts<'i, 'a>, 
 }
 
 impl<'m, 'a> Decoder<'_, 'm, 'a> {
-    pub(super) fn control(&mut self, at: &InFunction<'_, 'm, 'a>, instruction: &Instruction<'a>) -> Result<Action, String> {
+    pub(super) fn control(
+        &mut self,
+        at: &InFunction<'_, 'm, 'a>,
+        instruction: &Instruction<'a>,
+    ) -> Result<Action, String> {
         match instruction.base() {
             "bra" => match at.code.targets(at.step).as_slice() {
                 [target] => Ok(Action::Branch(*target as u32)),
@@ -100,9 +104,9 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
     }
 
     fn formal(&self, declarations: &[Declaration<'a>]) -> Result<Vec<Frame>, String> {
-        let variables = declarations.iter().flat_map(|declaration| {
-            declaration.variables.iter().map(move |variable| (declaration, variable))
-        });
+        let variables = declarations
+            .iter()
+            .flat_map(|declaration| declaration.variables.iter().map(move |variable| (declaration, variable)));
         variables
             .map(|(declaration, variable)| match self.layout.place(variable) {
                 Some((Space::Local, offset)) => {

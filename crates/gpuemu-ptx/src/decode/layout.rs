@@ -6,7 +6,8 @@ use super::Parameter;
 use crate::code::{Code, Meaning};
 use crate::memory::{Space, address::base_of};
 use crate::syntax::{
-    Address, AddressBase, Declaration, Float, Function, Initialiser, Linkage, Module, Operand, ScalarType, StateSpace, SyntaxError, Variable,
+    Address, AddressBase, Declaration, Float, Function, Initialiser, Linkage, Module, Operand, ScalarType, StateSpace,
+    SyntaxError, Variable,
 };
 
 /// Bytes of a thread's own memory, the most that the hardware has.
@@ -99,7 +100,12 @@ impl Layout {
     }
 
     /// Places a shared variable of the module that an operand mentions.
-    fn mentioned<'a>(&mut self, code: &Code<'_, 'a>, step: usize, operand: &Operand<'a>) -> Result<(), SyntaxError<'a>> {
+    fn mentioned<'a>(
+        &mut self,
+        code: &Code<'_, 'a>,
+        step: usize,
+        operand: &Operand<'a>,
+    ) -> Result<(), SyntaxError<'a>> {
         let name = match operand {
             Operand::Name(name) | Operand::Symbol(name, _) => name,
             Operand::Address(Address { base: AddressBase::Name(name), .. }) => name,
@@ -154,7 +160,8 @@ impl Layout {
         match offset.checked_add(bytes) {
             Some(end) if end <= MOST_FRAME_BYTES => self.frame_bytes = end as u32,
             _ => {
-                let message = format!("'{}' does not fit local memory: a thread has {MOST_FRAME_BYTES} bytes", variable.name);
+                let message =
+                    format!("'{}' does not fit local memory: a thread has {MOST_FRAME_BYTES} bytes", variable.name);
                 return Err(SyntaxError::new(variable.name, message));
             }
         }
@@ -162,7 +169,11 @@ impl Layout {
         Ok(())
     }
 
-    fn module_variable<'a>(&mut self, declaration: &Declaration<'a>, variable: &Variable<'a>) -> Result<(), SyntaxError<'a>> {
+    fn module_variable<'a>(
+        &mut self,
+        declaration: &Declaration<'a>,
+        variable: &Variable<'a>,
+    ) -> Result<(), SyntaxError<'a>> {
         if self.places.contains_key(&key(variable)) {
             return Ok(());
         }
@@ -174,7 +185,10 @@ impl Layout {
         };
         let most = crate::memory::address::MOST_BYTES;
         let Some(length) = usize::try_from(bytes).ok().filter(|_| bytes <= most) else {
-            return Err(SyntaxError::new(variable.name, format!("'{}' with {bytes} bytes is too large", variable.name)));
+            return Err(SyntaxError::new(
+                variable.name,
+                format!("'{}' with {bytes} bytes is too large", variable.name),
+            ));
         };
         let mut contents = Vec::new();
         if let Some(initialiser) = &variable.initialiser {

@@ -17,7 +17,11 @@ fn scalar_of(width: RegisterWidth) -> ScalarType {
 }
 
 impl<'m, 'a> Decoder<'_, 'm, 'a> {
-    pub(super) fn matrices(&mut self, at: &InFunction<'_, 'm, 'a>, instruction: &Instruction<'a>) -> Result<Action, String> {
+    pub(super) fn matrices(
+        &mut self,
+        at: &InFunction<'_, 'm, 'a>,
+        instruction: &Instruction<'a>,
+    ) -> Result<Action, String> {
         let unknown = || format!("`{}` is not a form that the machine knows", instruction.opcode);
         let operands = instruction.operands.as_slice();
         if let Some(matrix) = tensor_core::MatrixTransfer::from_opcode(instruction.opcode)? {
@@ -27,7 +31,8 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
                 _ => return Err(unknown()),
             };
             let address = self.address(at, Some(address), space_of(instruction))?;
-            let registers = self.fragment(at, registers, FragmentRegisters { count: matrix.matrices, width: RegisterWidth::B32 })?;
+            let registers =
+                self.fragment(at, registers, FragmentRegisters { count: matrix.matrices, width: RegisterWidth::B32 })?;
             let transfer = Box::new(MatrixTransfer { matrix, address, registers });
             return Ok(if stores { Action::MatrixStore(transfer) } else { Action::MatrixLoad(transfer) });
         }

@@ -68,7 +68,11 @@ fn modifiers(instruction: &Instruction<'_>) -> Result<Modifiers, String> {
 }
 
 impl<'m, 'a> Decoder<'_, 'm, 'a> {
-    pub(super) fn memory(&mut self, at: &InFunction<'_, 'm, 'a>, instruction: &Instruction<'a>) -> Result<Action, String> {
+    pub(super) fn memory(
+        &mut self,
+        at: &InFunction<'_, 'm, 'a>,
+        instruction: &Instruction<'a>,
+    ) -> Result<Action, String> {
         match instruction.base() {
             "ld" | "ldu" => self.load(at, instruction),
             "st" => self.store(at, instruction),
@@ -114,7 +118,8 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
                         .place(variable)
                         .ok_or_else(|| format!("variable '{name}' has no place in memory"))?;
                     // Parameters of calls lie in the thread's own memory, whatever the instruction calls it.
-                    let fits = space == own || space == Space::Generic || (space == Space::Parameter && own == Space::Local);
+                    let fits =
+                        space == own || space == Space::Generic || (space == Space::Parameter && own == Space::Local);
                     if !fits {
                         return Err(format!("variable '{name}' lies in {} memory", own.name()));
                     }
@@ -309,7 +314,11 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
         Ok(Action::CopyAsync(Box::new(CopyAsync { target, source, bytes, read_bytes, ignore_source })))
     }
 
-    fn convert_address(&mut self, at: &InFunction<'_, 'm, 'a>, instruction: &Instruction<'a>) -> Result<Action, String> {
+    fn convert_address(
+        &mut self,
+        at: &InFunction<'_, 'm, 'a>,
+        instruction: &Instruction<'a>,
+    ) -> Result<Action, String> {
         let words: Vec<&str> = instruction.modifiers().collect();
         let (to_space, space, scalar) = match words.as_slice() {
             ["to", space, scalar] => (true, *space, *scalar),

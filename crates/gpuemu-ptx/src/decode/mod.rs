@@ -51,6 +51,9 @@ pub struct Parameter {
     pub offset: u64,
 }
 
+/// The registers that an instruction reads, and those that it writes.
+pub type Uses = (Box<[Slot]>, Box<[Slot]>);
+
 /// A decoded entry with all functions that it calls.
 #[derive(Debug, Clone)]
 pub struct DecodedEntry {
@@ -59,11 +62,13 @@ pub struct DecodedEntry {
     /// All instructions: the entry's first.
     pub steps: Vec<Decoded>,
     /// The registers that each of them reads, and writes.
-    pub uses: Vec<(Box<[Slot]>, Box<[Slot]>)>,
+    pub uses: Vec<Uses>,
     /// Where each of them comes from.
     pub places: Places,
     /// The registers of a warp at its beginning: constants are in place.
     pub registers: RegisterFile,
+    /// Rows of registers that may be read before anything wrote them, which hold zero at the beginning of a warp.
+    pub zeroed: Vec<(Slot, u32)>,
     /// Where special registers are kept.
     pub specials: Vec<(SpecialRegister, Slot)>,
     /// Parameters, in order.
@@ -98,12 +103,13 @@ struct Decoder<'s, 'm, 'a> {
     slots: Slots,
     layout: Layout,
     steps: Vec<Decoded>,
-    uses: Vec<(Box<[Slot]>, Box<[Slot]>)>,
+    uses: Vec<Uses>,
     places: Places,
     /// Where functions begin.
     functions: HashMap<&'a str, u32>,
     /// Calls that are to be told where.
     calls: Vec<(usize, &'a str)>,
+    zeroed: Vec<(Slot, u32)>,
     communicates: bool,
     partial_barriers: bool,
     shared_granule: u32,
@@ -147,6 +153,7 @@ pub fn decode(source: &Source, entry: Option<&str>, options: DecodeOptions) -> R
         places: Places::of(source, &module),
         functions: HashMap::new(),
         calls: Vec::new(),
+        zeroed: Vec::new(),
         communicates: false,
         partial_barriers: false,
         shared_granule: 4,
@@ -201,6 +208,7 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
             uses: self.uses,
             places: self.places,
             registers,
+            zeroed: self.zeroed,
             specials,
             parameters: self.layout.parameters,
             parameter_bytes: self.layout.parameter_bytes,
@@ -218,7 +226,8 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
 
     fn function(&mut self, code: &Code<'m, 'a>, is_entry: bool) -> Result<(), PtxError> {
         let mut needed = Vec::with_capacity(code.registers.len());
-        for (register, lifetime) in code.registers.iter().zip(allocation::lifetimes(code)) {
+        let (lifetimes, unwritten) = allocation::lifetimes(code);
+        for (register, lifetime) in code.registers.iter().zip(lifetimes) {
             let Some(width) = RegisterWidth::of(register.scalar) else {
                 let message = format!("register '{}' of type {} is not supported", register.name, register.scalar);
                 let span = self.source.span_of(register.name).unwrap_or_default();
@@ -227,6 +236,10 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
             needed.push((width, register.elements as u32, lifetime));
         }
         let registers = self.slots.registers(&needed);
+        for register in unwritten {
+            let (width, elements, _) = needed[register];
+            self.zeroed.push((registers[register], width.rows() * elements.max(1)));
+        }
         let mut begins = Vec::with_capacity(code.steps.len() + 1);
         for step in 0..code.steps.len() {
             begins.push(self.steps.len() as u32);
@@ -290,11 +303,10 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
     fn action(&mut self, at: &InFunction<'_, 'm, 'a>, instruction: &'m Instruction<'a>) -> Result<Action, String> {
         let unknown = || format!("`{}` is not an instruction that the machine knows", instruction.opcode);
         match instruction.base() {
-            "ld" | "ldu" | "st" | "atom" | "red" | "cp" | "cvta" | "isspacep" | "prefetch" | "prefetchu" | "discard"
-            | "applypriority" | "fence" | "membar" => self.memory(at, instruction),
-            "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "brkpt" | "bar" | "barrier" | "nanosleep" | "pmevent" => {
-                self.control(at, instruction)
-            }
+            "ld" | "ldu" | "st" | "atom" | "red" | "cp" | "cvta" | "isspacep" | "prefetch" | "prefetchu"
+            | "discard" | "applypriority" | "fence" | "membar" => self.memory(at, instruction),
+            "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "brkpt" | "bar" | "barrier" | "nanosleep"
+            | "pmevent" => self.control(at, instruction),
             "shfl" | "vote" | "match" | "redux" | "activemask" | "elect" => self.warp_wide(at, instruction),
             "mma" | "wmma" | "ldmatrix" | "stmatrix" => self.matrices(at, instruction),
             "mov" if self.is_clock(instruction) => self.clock(at, instruction),

@@ -77,9 +77,9 @@ impl Places {
         // What was inlined from a library belongs to the line that called it: that one is the user's own.
         let line = location.filter(|location| location.line > 0).map(|location| {
             let own = (location.file, location.line);
-            let line = location.inlined_at.map_or(own, |caller| {
-                self.callers.get(&caller).copied().unwrap_or((caller.0, caller.1))
-            });
+            let line = location
+                .inlined_at
+                .map_or(own, |caller| self.callers.get(&caller).copied().unwrap_or((caller.0, caller.1)));
             self.callers.insert((location.file, location.line, location.column), line);
             line
         });
@@ -102,7 +102,12 @@ impl Places {
     /// The next instruction is of the same place.
     pub(super) fn repeat(&mut self) {
         let last = self.steps.last().cloned();
-        self.steps.push(last.unwrap_or(Place { instruction: String::new(), ptx_line: 0, source: None, written: Vec::new() }));
+        self.steps.push(last.unwrap_or(Place {
+            instruction: String::new(),
+            ptx_line: 0,
+            source: None,
+            written: Vec::new(),
+        }));
     }
 
     /// The place of an instruction.

@@ -141,7 +141,9 @@ fn bits_of(operand: &Operand<'_>, scalar: ScalarType) -> Result<u64, String> {
         }
         (Operand::Float(Float::Single(bits)), _) => Ok(u64::from(*bits)),
         (Operand::Float(Float::Double(bits)), ScalarType::F64 | ScalarType::B64) => Ok(*bits),
-        (Operand::Float(Float::Double(bits)), ScalarType::F32) => Ok(u64::from((f64::from_bits(*bits) as f32).to_bits())),
+        (Operand::Float(Float::Double(bits)), ScalarType::F32) => {
+            Ok(u64::from((f64::from_bits(*bits) as f32).to_bits()))
+        }
         (Operand::Integer(integer), ScalarType::F32) => Ok(u64::from((integer.value() as f32).to_bits())),
         (Operand::Integer(integer), ScalarType::F64) => Ok((integer.value() as f64).to_bits()),
         (Operand::Integer(integer), _) => Ok(integer.bits),
@@ -151,7 +153,11 @@ fn bits_of(operand: &Operand<'_>, scalar: ScalarType) -> Result<u64, String> {
 
 impl<'m, 'a> Decoder<'_, 'm, 'a> {
     /// The slot and width of a named register.
-    pub(super) fn register(&mut self, at: &InFunction<'_, 'm, 'a>, name: &str) -> Result<(Slot, RegisterWidth), String> {
+    pub(super) fn register(
+        &mut self,
+        at: &InFunction<'_, 'm, 'a>,
+        name: &str,
+    ) -> Result<(Slot, RegisterWidth), String> {
         match at.code.meaning(at.step, name) {
             Some(Meaning::Register(register)) => {
                 let info = at.code.registers.get(register.index()).ok_or("a register that is not there")?;
@@ -165,7 +171,11 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
 
     /// The slot of something that is a register, or becomes one: a special register, the address of a variable.
     /// Nothing for numbers and what is thrown away, whose type the instruction says.
-    fn placed(&mut self, at: &InFunction<'_, 'm, 'a>, operand: &Operand<'a>) -> Result<Option<(Slot, RegisterWidth)>, String> {
+    fn placed(
+        &mut self,
+        at: &InFunction<'_, 'm, 'a>,
+        operand: &Operand<'a>,
+    ) -> Result<Option<(Slot, RegisterWidth)>, String> {
         match operand {
             Operand::Name(name) => match at.code.meaning(at.step, name) {
                 Some(Meaning::Register(_)) => self.register(at, name).map(Some),
@@ -205,7 +215,8 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
                 let negated = self.slots.register(RegisterWidth::Predicate, 1);
                 let mut slots = [Slot::default(); MOST_SLOTS];
                 (slots[0], slots[1]) = (negated, slot);
-                self.steps.push(Decoded { guard: None, action: Action::Pure(Pure { execute: negate, slots, extra: 0 }) });
+                self.steps
+                    .push(Decoded { guard: None, action: Action::Pure(Pure { execute: negate, slots, extra: 0 }) });
                 Ok(Some((negated, RegisterWidth::Predicate)))
             }
             _ => Ok(None),
@@ -257,10 +268,8 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
     pub(super) fn variable_address(&self, at: &InFunction<'_, 'm, 'a>, name: &str, offset: i64) -> Result<u64, String> {
         match at.code.meaning(at.step, name) {
             Some(Meaning::Variable(_, variable) | Meaning::Parameter(_, variable)) => {
-                let (_, address) = self
-                    .layout
-                    .place(variable)
-                    .ok_or_else(|| format!("variable '{name}' has no place in memory"))?;
+                let (_, address) =
+                    self.layout.place(variable).ok_or_else(|| format!("variable '{name}' has no place in memory"))?;
                 Ok(address.wrapping_add_signed(offset))
             }
             _ => Err(format!("'{name}' is no variable")),
@@ -275,9 +284,7 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
             Operand::Vector(elements) => {
                 OperandShape::Vector(elements.iter().map(|element| self.shape(at, element)).collect::<Result<_, _>>()?)
             }
-            Operand::Pair(pair) => {
-                OperandShape::Pair(Box::new((self.shape(at, &pair.0)?, self.shape(at, &pair.1)?)))
-            }
+            Operand::Pair(pair) => OperandShape::Pair(Box::new((self.shape(at, &pair.0)?, self.shape(at, &pair.1)?))),
             Operand::Name(_) | Operand::Component(..) => match self.placed(at, operand)? {
                 Some((_, width)) => OperandShape::Register(width),
                 None => OperandShape::Immediate,

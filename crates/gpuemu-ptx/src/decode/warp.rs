@@ -6,7 +6,11 @@ use crate::registers::RegisterWidth;
 use crate::syntax::{Instruction, Operand, ScalarType};
 
 impl<'m, 'a> Decoder<'_, 'm, 'a> {
-    pub(super) fn warp_wide(&mut self, at: &InFunction<'_, 'm, 'a>, instruction: &Instruction<'a>) -> Result<Action, String> {
+    pub(super) fn warp_wide(
+        &mut self,
+        at: &InFunction<'_, 'm, 'a>,
+        instruction: &Instruction<'a>,
+    ) -> Result<Action, String> {
         let unknown = || format!("`{}` is not a form that the machine knows", instruction.opcode);
         let words: Vec<&str> = instruction.modifiers().collect();
         let operands = instruction.operands.as_slice();
@@ -144,7 +148,11 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
         matches!(instruction.operands.as_slice(), [_, Operand::Name(name)] if CLOCKS.contains(name))
     }
 
-    pub(super) fn clock(&mut self, at: &InFunction<'_, 'm, 'a>, instruction: &Instruction<'a>) -> Result<Action, String> {
+    pub(super) fn clock(
+        &mut self,
+        at: &InFunction<'_, 'm, 'a>,
+        instruction: &Instruction<'a>,
+    ) -> Result<Action, String> {
         let scalar = instruction.types().next().ok_or("the type is missing")?;
         let result = instruction.operands.first().ok_or("the result is missing")?;
         let (slot, width) = self.operand(at, result, scalar)?;

@@ -1,16 +1,18 @@
 //! Asynchronous copies from global to shared memory.
 
 use super::block::Block;
+use super::shared_access::shared_run;
 use super::transfer::{Access, Run, addresses, for_runs};
 use super::warp::Warp;
 use super::worker::Worker;
-use crate::checks::shared_shadow::{SharedRun, Stamp};
+use crate::checks::shared_shadow::Stamp;
 use crate::decode::instruction::{CopyAsync, Ordering};
 use crate::memory::Space;
 use crate::registers::LANES;
 
 impl Worker<'_, '_> {
     /// Begins copies: what they bring is read now, and arrives when it is waited for.
+    #[inline(always)]
     pub(super) fn copy_async(&mut self, block: &mut Block, warp: &mut Warp, copy: &CopyAsync, step: u32, active: u32) {
         let bytes = usize::from(copy.bytes);
         let targets = addresses(warp, &copy.target);
@@ -43,7 +45,15 @@ impl Worker<'_, '_> {
     }
 
     /// A lane that reads fewer bytes than it writes: byte by byte, so that no other is touched.
-    fn read_part(&mut self, block: &mut Block, warp: &mut Warp, sources: &[u64; LANES], access: Access, lane: usize, count: usize) {
+    fn read_part(
+        &mut self,
+        block: &mut Block,
+        warp: &mut Warp,
+        sources: &[u64; LANES],
+        access: Access,
+        lane: usize,
+        count: usize,
+    ) {
         let mut brought = [0; 16];
         for (place, byte) in brought.iter_mut().enumerate().take(count) {
             let one = Access { lane_bytes: 1, alignment: 1, ..access };
@@ -58,16 +68,17 @@ impl Worker<'_, '_> {
         stage[lane * access.lane_bytes..][..access.lane_bytes].copy_from_slice(&brought[..access.lane_bytes]);
     }
 
+    #[inline]
     fn begin_copies(&mut self, block: &mut Block, warp: &mut Warp, run: Run, access: Access, stamp: Stamp) {
-        let Some(offset) = self.shared_offset(block, warp.number, run, access) else {
-            for lane in (0..run.lanes).filter(|_| run.lanes > 1) {
-                let start = run.start.wrapping_add((lane * access.lane_bytes) as u64);
-                let one = Run { first: run.first + lane, lanes: 1, start };
+        let Some(target) = shared_run(block, run, access) else {
+            if run.lanes == 1 {
+                self.bad_shared(block, warp.number, run, access);
+            }
+            for one in run.singly(access.lane_bytes).filter(|_| run.lanes > 1) {
                 self.begin_copies(block, warp, one, access, stamp);
             }
             return;
         };
-        let target = SharedRun { offset, lane_bytes: access.lane_bytes, lanes: run.lanes, first: run.first };
         if self.context.checks.race || self.context.checks.init {
             let conflict = block.shadow.begin_copy(target, stamp, &block.clocks);
             if let Some(conflict) = conflict {
@@ -79,12 +90,14 @@ impl Worker<'_, '_> {
     }
 
     /// Copies that are waited for arrive.
+    #[inline(always)]
     pub(super) fn wait_group(&mut self, block: &mut Block, warp: &mut Warp, left: Option<u32>, active: u32) {
         let watched = self.context.checks.race || self.context.checks.init;
         let Block { shared, shadow, clocks, .. } = block;
         warp.copies.wait(active, left, |copy| {
-            if let Some(target) = shared.get_mut(copy.run.offset..copy.run.offset + copy.bytes.len()) {
-                target.copy_from_slice(&copy.bytes);
+            let bytes = copy.bytes();
+            if let Some(target) = shared.get_mut(copy.run.offset..copy.run.offset + bytes.len()) {
+                super::shared_access::copy(target, bytes);
             }
             if watched {
                 shadow.end_copy(copy.run, warp.number, clocks);

@@ -3,14 +3,15 @@
 use gpuemu_common::emulation::AccessFault;
 
 use super::block::Block;
+use super::shared_access::shared_run;
 use super::transfer::{Access, Run, addresses, lanes_of, record_of, set_lanes};
 use super::warp::Warp;
 use super::worker::Worker;
 use crate::checks::Sighting;
-use crate::checks::shared_shadow::{SharedRun, Stamp};
+use crate::checks::shared_shadow::Stamp;
 use crate::decode::instruction::Atomic;
-use crate::memory::{Allocation, Space};
 use crate::memory::address::resolve;
+use crate::memory::{Allocation, Space};
 use crate::registers::LANES;
 
 impl Worker<'_, '_> {
@@ -58,7 +59,14 @@ impl Worker<'_, '_> {
         self.order_before_write(block, warp.number, &all, active, atomic.ordering);
     }
 
-    fn atomic_global(&mut self, block: &mut Block, warp: u32, run: Run, access: Access, change: impl Fn(u64) -> u64) -> u64 {
+    fn atomic_global(
+        &mut self,
+        block: &mut Block,
+        warp: u32,
+        run: Run,
+        access: Access,
+        change: impl Fn(u64) -> u64,
+    ) -> u64 {
         let context = self.context;
         let found = context.memory.near(run.start);
         let place = found.and_then(|allocation| allocation.inside(run.start, access.lane_bytes as u64));
@@ -81,18 +89,27 @@ impl Worker<'_, '_> {
         cells.update(offset, access.lane_bytes, change)
     }
 
-    fn atomic_shared(&mut self, block: &mut Block, warp: u32, run: Run, access: Access, change: impl Fn(u64) -> u64) -> u64 {
-        let Some(offset) = self.shared_offset(block, warp, run, access) else { return 0 };
+    fn atomic_shared(
+        &mut self,
+        block: &mut Block,
+        warp: u32,
+        run: Run,
+        access: Access,
+        change: impl Fn(u64) -> u64,
+    ) -> u64 {
+        let Some(target) = shared_run(block, run, access) else {
+            self.bad_shared(block, warp, run, access);
+            return 0;
+        };
+        let offset = target.offset;
         let mut word = [0; 8];
         word[..access.lane_bytes].copy_from_slice(&block.shared[offset..offset + access.lane_bytes]);
         let old = u64::from_le_bytes(word);
         if self.context.checks.race || self.context.checks.init {
-            let target = SharedRun { offset, lane_bytes: access.lane_bytes, lanes: 1, first: run.first };
             let stamp = Stamp::new(warp, access.step, &block.clocks);
             let steps = &self.context.program.steps;
-            let strong = |step: u32| {
-                steps.get(step as usize).is_some_and(|decoded| super::transfer::is_strong(&decoded.action))
-            };
+            let strong =
+                |step: u32| steps.get(step as usize).is_some_and(|decoded| super::transfer::is_strong(&decoded.action));
             let conflict = block.shadow.atomic(target, stamp, &block.clocks, strong);
             if let Some(conflict) = conflict {
                 self.shared_conflict(block, warp, run, access, conflict);

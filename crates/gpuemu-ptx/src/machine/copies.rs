@@ -3,15 +3,40 @@
 use crate::checks::shared_shadow::SharedRun;
 use crate::registers::LANES;
 
+/// Bytes of one piece: four lanes of the longest copies.
+const PIECE: usize = 64;
+
 /// Copies of lanes side by side that are under way.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PendingCopy {
     /// Where they go.
     pub run: SharedRun,
-    /// What they bring.
-    pub bytes: Vec<u8>,
+    bytes: [u8; PIECE],
     /// The group that they belong to.
     group: u32,
+}
+
+impl PendingCopy {
+    /// What they bring.
+    #[inline(always)]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.run.lane_bytes * self.run.lanes]
+    }
+
+    fn lanes(&self) -> u32 {
+        (u32::MAX >> (LANES - self.run.lanes.clamp(1, LANES))) << self.run.first
+    }
+
+    /// Each lane for itself.
+    fn singly(self) -> impl Iterator<Item = PendingCopy> {
+        let SharedRun { offset, lane_bytes, lanes, first } = self.run;
+        (0..lanes).map(move |lane| {
+            let run = SharedRun { offset: offset + lane * lane_bytes, lane_bytes, lanes: 1, first: first + lane };
+            let mut bytes = [0; PIECE];
+            bytes[..lane_bytes].copy_from_slice(&self.bytes[lane * lane_bytes..][..lane_bytes]);
+            PendingCopy { run, bytes, group: self.group }
+        })
+    }
 }
 
 /// The copies of a warp.
@@ -20,12 +45,6 @@ pub struct Copies {
     pending: Vec<PendingCopy>,
     /// Groups that each lane has ended.
     ended: [u32; LANES],
-    /// Memory of copies that have arrived.
-    spare: Vec<Vec<u8>>,
-}
-
-fn lanes_of(run: SharedRun) -> u32 {
-    (u32::MAX >> (LANES - run.lanes.clamp(1, LANES))) << run.first
 }
 
 impl Copies {
@@ -36,20 +55,26 @@ impl Copies {
     }
 
     /// Begins copies of lanes side by side.
+    #[inline(always)]
     pub fn begin(&mut self, run: SharedRun, bytes: &[u8]) {
-        let group = self.ended[run.first];
-        let groups = &self.ended[run.first..run.first + run.lanes];
-        if run.lanes > 1 && groups.iter().any(|other| *other != group) {
-            // Lanes that went different ways: each for itself.
-            for (lane, bytes) in bytes.chunks_exact(run.lane_bytes).enumerate() {
-                self.begin(one_lane(run, lane), bytes);
+        let at_once = (PIECE / run.lane_bytes).max(1);
+        for (piece, bytes) in bytes.chunks(at_once * run.lane_bytes).enumerate() {
+            let skipped = piece * at_once;
+            let lanes = bytes.len() / run.lane_bytes;
+            let first = run.first + skipped;
+            let group = self.ended[first];
+            let one = SharedRun { offset: run.offset + skipped * run.lane_bytes, lanes, first, ..run };
+            let mut kept = [0; PIECE];
+            super::shared_access::copy(&mut kept[..bytes.len()], bytes);
+            let copy = PendingCopy { run: one, bytes: kept, group };
+            if self.ended[first..first + lanes].iter().all(|other| *other == group) {
+                self.pending.push(copy);
+            } else {
+                // Lanes that went different ways: each for itself.
+                let ended = self.ended;
+                self.pending.extend(copy.singly().map(|one| PendingCopy { group: ended[one.run.first], ..one }));
             }
-            return;
         }
-        let mut kept = self.spare.pop().unwrap_or_default();
-        kept.clear();
-        kept.extend_from_slice(bytes);
-        self.pending.push(PendingCopy { run, bytes: kept, group });
     }
 
     /// Ends the group of each of these lanes.
@@ -61,33 +86,27 @@ impl Copies {
 
     /// Calls with the copies that have arrived once at most `left` groups of these lanes are under way; with all if none is
     /// given.
+    #[inline(always)]
     pub fn wait(&mut self, lanes: u32, left: Option<u32>, mut arrived: impl FnMut(&PendingCopy)) {
-        if self.pending.is_empty() {
-            return;
-        }
-        let mut rest = Vec::new();
-        for copy in std::mem::take(&mut self.pending) {
-            let due = left.is_none_or(|left| copy.group + left < self.ended[copy.run.first]);
-            let waiting = lanes_of(copy.run) & lanes;
+        let ended = self.ended;
+        let mut split = Vec::new();
+        self.pending.retain(|copy| {
+            let due = left.is_none_or(|left| copy.group + left < ended[copy.run.first]);
+            let waiting = copy.lanes() & lanes;
             if !due || waiting == 0 {
-                rest.push(copy);
-            } else if waiting == lanes_of(copy.run) {
-                arrived(&copy);
-                self.spare.push(copy.bytes);
-            } else {
-                for (lane, bytes) in copy.bytes.chunks_exact(copy.run.lane_bytes).enumerate() {
-                    let run = one_lane(copy.run, lane);
-                    let one = PendingCopy { run, bytes: bytes.to_vec(), group: copy.group };
-                    if (lanes >> run.first) & 1 == 1 { arrived(&one) } else { rest.push(one) }
-                }
+                return true;
             }
+            if waiting == copy.lanes() {
+                arrived(copy);
+            } else {
+                split.push(*copy);
+            }
+            false
+        });
+        for one in split.into_iter().flat_map(PendingCopy::singly) {
+            if (lanes >> one.run.first) & 1 == 1 { arrived(&one) } else { self.pending.push(one) }
         }
-        self.pending = rest;
     }
-}
-
-fn one_lane(run: SharedRun, lane: usize) -> SharedRun {
-    SharedRun { offset: run.offset + lane * run.lane_bytes, lanes: 1, first: run.first + lane, ..run }
 }
 
 #[cfg(test)]
@@ -122,9 +141,18 @@ mod tests {
     #[test]
     fn lanes_that_wait_alone_get_only_their_own() {
         let mut copies = Copies::default();
-        copies.begin(copy(2, 4, 64), &[5; 64]);
+        copies.begin(copy(2, 6, 64), &[5; 96]);
         copies.commit(u32::MAX);
         assert_eq!(waited(&mut copies, 0b1000, Some(0)), [(80, 1)]);
-        assert_eq!(waited(&mut copies, u32::MAX, Some(0)), [(64, 1), (96, 1), (112, 1)]);
+        assert_eq!(waited(&mut copies, u32::MAX, Some(0)), [(128, 2), (64, 1), (96, 1), (112, 1)]);
+    }
+
+    #[test]
+    fn lanes_in_different_groups_arrive_apart() {
+        let mut copies = Copies::default();
+        copies.commit(0b01);
+        copies.begin(copy(0, 2, 0), &[7; 32]);
+        copies.commit(0b11);
+        assert_eq!(waited(&mut copies, 0b11, Some(0)), [(0, 1), (16, 1)]);
     }
 }

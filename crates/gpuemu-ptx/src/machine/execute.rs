@@ -25,6 +25,14 @@ pub(super) enum Next {
 impl Worker<'_, '_> {
     /// Lets a warp go on until it waits, ends, or has had its turn. Gives how many instructions it ran.
     pub(super) fn warp_turn(&mut self, block: &mut Block, warp: &mut Warp, budget: u64) -> Result<u64, LaunchError> {
+        self.level.run(
+            #[inline(always)]
+            || self.run_warp(block, warp, budget),
+        )
+    }
+
+    #[inline(always)]
+    fn run_warp(&mut self, block: &mut Block, warp: &mut Warp, budget: u64) -> Result<u64, LaunchError> {
         let context = self.context;
         let steps = context.program.steps.as_slice();
         let mut spent = 0;
@@ -45,8 +53,7 @@ impl Worker<'_, '_> {
             let stop_at = if traced.is_some() { step + 1 } else { others.min().unwrap_or(u32::MAX) };
             let alone = warp.fragments.len() == 1;
             let before = spent;
-            loop {
-                let Some(decoded) = steps.get(step as usize) else { break };
+            while let Some(decoded) = steps.get(step as usize) {
                 let mut active = lanes;
                 if let Some(guard) = decoded.guard {
                     let holds = warp.file.predicate(guard.slot);
@@ -132,7 +139,9 @@ impl Worker<'_, '_> {
     }
 
     fn force_members(&mut self, block: &Block, warp: &mut Warp) -> bool {
-        let Some(place) = warp.fragments.iter().position(|fragment| fragment.wait == Wait::Members) else { return false };
+        let Some(place) = warp.fragments.iter().position(|fragment| fragment.wait == Wait::Members) else {
+            return false;
+        };
         let (step, lanes) = (warp.fragments[place].step, warp.fragments[place].lanes);
         let thread = self.thread_place(block.place, warp.number, lanes.trailing_zeros());
         if self.context.checks.sync {
@@ -156,6 +165,7 @@ impl Worker<'_, '_> {
     }
 
     /// Everything but what is done in registers, and branches.
+    #[inline(always)]
     fn act(
         &mut self,
         block: &mut Block,
@@ -180,7 +190,7 @@ impl Worker<'_, '_> {
                 return Err(LaunchError::Trap { place, thread });
             }
             Action::Call(call) => return Ok(self.call(warp, place, call, step, active)),
-            Action::System(call) => self.system(block, warp, call, active)?,
+            Action::System(call) => self.system(block, warp, call, step, active)?,
             Action::Load(transfer) => self.load(block, warp, transfer, step, active),
             Action::Store(transfer) => self.store(block, warp, transfer, step, active),
             Action::Atomic(atomic) => self.atomic(block, warp, atomic, step, active),
@@ -281,7 +291,8 @@ impl Worker<'_, '_> {
     fn return_from(&mut self, block: &mut Block, warp: &mut Warp, place: usize, active: u32) -> Next {
         let fragment = &mut warp.fragments[place];
         let left = fragment.lanes & !active;
-        let inside = Fragment { step: fragment.step + 1, lanes: left, wait: Wait::Ready, calls: fragment.calls.clone() };
+        let inside =
+            Fragment { step: fragment.step + 1, lanes: left, wait: Wait::Ready, calls: fragment.calls.clone() };
         let Some(caller) = fragment.calls.pop() else {
             self.end_lanes(block, warp, place, active);
             return Next::Choose;
@@ -357,7 +368,13 @@ impl Worker<'_, '_> {
         // With a count, a warp counts whole, whichever of its threads came.
         let first_of_warp = state.arrived[warp.number as usize] == 0;
         state.threads += match expected {
-            Some(_) if barrier.aligned => if first_of_warp { LANES as u32 } else { 0 },
+            Some(_) if barrier.aligned => {
+                if first_of_warp {
+                    LANES as u32
+                } else {
+                    0
+                }
+            }
             _ => active.count_ones(),
         };
         state.arrived[warp.number as usize] |= active;

@@ -122,7 +122,8 @@ fn finish(
     }
     let mut races = if context.checks.race { find_races(&logs) } else { Vec::new() };
     if context.suspects.is_some() {
-        let harmful = |pair: &RacePair| pair.readers.is_empty() || pair.readers.iter().any(|(reader, _)| used.contains(reader));
+        let harmful =
+            |pair: &RacePair| pair.readers.is_empty() || pair.readers.iter().any(|(reader, _)| used.contains(reader));
         races.retain(harmful);
     }
     note_races(&context, &races, &mut collector);
@@ -179,15 +180,19 @@ fn note_races(context: &Context<'_>, races: &[RacePair], collector: &mut Collect
         let offset = allocation.map(|allocation| (race.address - allocation.base) as i64);
         let element = allocation.map_or(0, |found| (race.address - found.base) / u64::from(found.element_bytes));
         for _ in 0..race.pairs {
-            collector.note(race.record.block, Some(race.record.step), AccessFault::Race, Some(race.other.step), || Sighting {
-                fault: AccessFault::Race,
-                message: format!("{verb} of '{name}' at element {element} that another thread {did}, and nothing orders the two"),
-                step: Some(race.record.step),
-                thread: Some(one),
-                address: Some(race.address),
-                buffer: Some(name.to_string()),
-                offset,
-                other: Some((race.other.step, other, race.other.write)),
+            collector.note(race.record.block, Some(race.record.step), AccessFault::Race, Some(race.other.step), || {
+                Sighting {
+                    fault: AccessFault::Race,
+                    message: format!(
+                        "{verb} of '{name}' at element {element} that another thread {did}, and nothing orders the two"
+                    ),
+                    step: Some(race.record.step),
+                    thread: Some(one),
+                    address: Some(race.address),
+                    buffer: Some(name.to_string()),
+                    offset,
+                    other: Some((race.other.step, other, race.other.write)),
+                }
             });
         }
     }
@@ -237,7 +242,9 @@ fn check(program: &DecodedEntry, launch: &Launch) -> Result<(), LaunchError> {
         return refuse(format!("the block {bx} x {by} x {bz} has no threads"));
     }
     if threads > MOST_THREADS || bz > 64 {
-        return refuse(format!("the block {bx} x {by} x {bz} has {threads} threads, at most {MOST_THREADS} are possible"));
+        return refuse(format!(
+            "the block {bx} x {by} x {bz} has {threads} threads, at most {MOST_THREADS} are possible"
+        ));
     }
     if let Some(required) = program.required_block.filter(|required| *required != launch.block) {
         let [x, y, z] = required;
@@ -271,11 +278,19 @@ fn check(program: &DecodedEntry, launch: &Launch) -> Result<(), LaunchError> {
                     buffer.name, parameter.name, parameter.bytes
                 ));
             }
-            Argument::Within { argument, .. } if !matches!(launch.arguments.get(*argument), Some(Argument::Buffer(_))) => {
-                return refuse(format!("parameter '{}' points into argument {argument}, which is no buffer", parameter.name));
+            Argument::Within { argument, .. }
+                if !matches!(launch.arguments.get(*argument), Some(Argument::Buffer(_))) =>
+            {
+                return refuse(format!(
+                    "parameter '{}' points into argument {argument}, which is no buffer",
+                    parameter.name
+                ));
             }
             Argument::Within { .. } if parameter.bytes != 8 => {
-                return refuse(format!("parameter '{}' has {} bytes and is no pointer", parameter.name, parameter.bytes));
+                return refuse(format!(
+                    "parameter '{}' has {} bytes and is no pointer",
+                    parameter.name, parameter.bytes
+                ));
             }
             Argument::Value(bytes) if bytes.len() as u64 != parameter.bytes => {
                 return refuse(format!(
@@ -292,7 +307,11 @@ fn check(program: &DecodedEntry, launch: &Launch) -> Result<(), LaunchError> {
 }
 
 /// Places variables and buffers in memory, and fills in the parameters.
-fn place<'l>(program: &DecodedEntry, launch: &'l Launch, watch_writes: bool) -> Result<(GlobalMemory<'l>, Vec<u8>), LaunchError> {
+fn place<'l>(
+    program: &DecodedEntry,
+    launch: &'l Launch,
+    watch_writes: bool,
+) -> Result<(GlobalMemory<'l>, Vec<u8>), LaunchError> {
     let mut memory = GlobalMemory::default();
     for variable in &program.variables {
         memory.add_variable(&variable.name, &variable.contents, variable.read_only);
@@ -300,9 +319,7 @@ fn place<'l>(program: &DecodedEntry, launch: &'l Launch, watch_writes: bool) -> 
     let mut addresses = Vec::with_capacity(launch.arguments.len());
     for argument in &launch.arguments {
         addresses.push(match argument {
-            Argument::Buffer(buffer) => {
-                memory.add_buffer(buffer, watch_writes).map_err(LaunchError::Refused)?
-            }
+            Argument::Buffer(buffer) => memory.add_buffer(buffer, watch_writes).map_err(LaunchError::Refused)?,
             Argument::Within { .. } | Argument::Value(_) => 0,
         });
     }
@@ -340,7 +357,7 @@ impl BlockSequence {
         if let BlockOrder::Shuffled(seed) = order {
             let mixed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (seed >> 29);
             start = mixed % blocks.max(1);
-            step = (mixed >> 7) % blocks.max(1) | 1;
+            step = ((mixed >> 7) % blocks.max(1)) | 1;
             while greatest_common_divisor(step, blocks.max(1)) != 1 {
                 step += 2;
             }

@@ -31,7 +31,9 @@ impl LocalMemory {
 
     /// Whether all of these bytes were written.
     pub fn is_written(&self, lane: usize, offset: u64, bytes: usize) -> bool {
-        self.place(lane, offset, bytes).and_then(|place| self.written.get(place)).is_some_and(|all| all.iter().all(|one| *one))
+        self.place(lane, offset, bytes)
+            .and_then(|place| self.written.get(place))
+            .is_some_and(|all| all.iter().all(|one| *one))
     }
 
     /// Writes bytes of a thread; false if they lie outside.

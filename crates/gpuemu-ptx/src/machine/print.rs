@@ -179,7 +179,8 @@ mod tests {
     use super::*;
 
     fn formatted(format: &str, arguments: &[u8]) -> String {
-        let read = |offset: u64, bytes: usize| arguments.get(offset as usize..offset as usize + bytes).map(<[u8]>::to_vec);
+        let read =
+            |offset: u64, bytes: usize| arguments.get(offset as usize..offset as usize + bytes).map(<[u8]>::to_vec);
         format_text(format, read, |address| format!("<{address}>"))
     }
 

@@ -1,6 +1,6 @@
 //! A kernel, decoded once, that can be launched many times.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::grid;
 use super::launch::{Launch, LaunchError, LaunchOptions, Outcome};
@@ -19,7 +19,11 @@ pub struct Program {
     entry: String,
     default: Arc<DecodedEntry>,
     options: DecodeOptions,
+    /// The kernel for other chips' tensor cores, and other ways to round: other instructions, decoded when first asked for.
+    others: Arc<Mutex<Others>>,
 }
+
+type Others = Vec<(DecodeOptions, Arc<DecodedEntry>)>;
 
 impl Program {
     /// Decodes an entry; the only one of the file if no name is given. Instruction forms that the machine does not know
@@ -27,7 +31,8 @@ impl Program {
     pub fn decode(source: &Source, entry: Option<&str>) -> Result<Self, PtxError> {
         let options = decode_options(TensorCore::default(), Approximation::default());
         let decoded = decode(source, entry, options)?;
-        Ok(Self { source: source.clone(), entry: decoded.name.clone(), default: Arc::new(decoded), options })
+        let entry = decoded.name.clone();
+        Ok(Self { source: source.clone(), entry, default: Arc::new(decoded), options, others: Arc::default() })
     }
 
     /// The entry's name.
@@ -51,10 +56,18 @@ impl Program {
         if wanted == self.options {
             return grid::run(&self.default, launch, options);
         }
-        // Another chip's tensor cores are other instructions: they are decoded anew, which takes a moment only.
-        let decoded = decode(&self.source, Some(&self.entry), wanted)
-            .map_err(|error| LaunchError::Refused(error.to_string()))?;
+        let decoded = self.other(wanted).map_err(|error| LaunchError::Refused(error.to_string()))?;
         grid::run(&decoded, launch, options)
+    }
+
+    fn other(&self, wanted: DecodeOptions) -> Result<Arc<DecodedEntry>, PtxError> {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, decoded)) = others.iter().find(|(options, _)| *options == wanted) {
+            return Ok(Arc::clone(decoded));
+        }
+        let decoded = Arc::new(decode(&self.source, Some(&self.entry), wanted)?);
+        others.push((wanted, Arc::clone(&decoded)));
+        Ok(decoded)
     }
 }
 

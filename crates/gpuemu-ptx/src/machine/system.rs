@@ -1,10 +1,15 @@
 //! Functions of the system that kernels call: printing and assertions.
 
+use std::cell::Cell;
+
+use gpuemu_common::emulation::AccessFault;
+
 use super::block::Block;
 use super::launch::LaunchError;
 use super::print::format_text;
 use super::warp::Warp;
 use super::worker::Worker;
+use crate::checks::Sighting;
 use crate::decode::instruction::{Frame, SystemCall, SystemFunction};
 use crate::memory::Space;
 use crate::memory::address::resolve;
@@ -16,7 +21,14 @@ const MOST_TEXT: usize = 1 << 16;
 const MOST_PRINTED: usize = 1 << 20;
 
 impl Worker<'_, '_> {
-    pub(super) fn system(&mut self, block: &mut Block, warp: &mut Warp, call: &SystemCall, active: u32) -> Result<(), LaunchError> {
+    pub(super) fn system(
+        &mut self,
+        block: &mut Block,
+        warp: &mut Warp,
+        call: &SystemCall,
+        step: u32,
+        active: u32,
+    ) -> Result<(), LaunchError> {
         for lane in (0..LANES).filter(|lane| active >> lane & 1 == 1) {
             let argument = |place: usize| {
                 let frame = call.arguments.get(place).copied().unwrap_or(Frame { offset: 0, bytes: 0 });
@@ -31,8 +43,19 @@ impl Worker<'_, '_> {
                 SystemFunction::Print => {
                     let format = self.text(block, warp, lane, argument(0));
                     let from = argument(1);
-                    let read = |offset: u64, bytes: usize| self.bytes(block, warp, lane, from.wrapping_add(offset), bytes);
+                    let unwritten = Cell::new(None);
+                    let read = |offset: u64, bytes: usize| {
+                        let address = from.wrapping_add(offset);
+                        let (space, there) = resolve(address);
+                        if space == Space::Local && !warp.local.is_written(lane, there, bytes) {
+                            unwritten.set(Some(there));
+                        }
+                        self.bytes(block, warp, lane, address, bytes)
+                    };
                     let text = format_text(&format, read, |address| self.text(block, warp, lane, address));
+                    if let Some(address) = unwritten.get().filter(|_| self.context.checks.init) {
+                        self.unwritten_argument(block, warp.number, lane, step, address);
+                    }
                     let count = text.len() as u32;
                     if block.printed.len() <= MOST_PRINTED {
                         block.printed.push_str(&text);
@@ -57,6 +80,21 @@ impl Worker<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Something is printed that nothing wrote.
+    fn unwritten_argument(&mut self, block: &Block, warp: u32, lane: usize, step: u32, address: u64) {
+        let thread = self.thread_place(block.place, warp, lane as u32);
+        self.collector.note(block.number, Some(step), AccessFault::Uninitialised, None, || Sighting {
+            fault: AccessFault::Uninitialised,
+            message: format!("an argument of printf at {address:#x} of local memory, which nothing has written"),
+            step: Some(step),
+            thread: Some(thread),
+            address: Some(address),
+            buffer: Some("local memory".to_string()),
+            offset: Some(address as i64),
+            other: None,
+        });
     }
 
     /// Bytes at a generic address, as a thread sees them.

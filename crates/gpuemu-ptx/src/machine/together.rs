@@ -23,10 +23,8 @@ impl Worker<'_, '_> {
         active: u32,
     ) -> Next {
         let members = self.members(warp, action, active);
-        let needed = (0..LANES)
-            .filter(|lane| active >> lane & 1 == 1)
-            .fold(0, |needed, lane| needed | members[lane])
-            & warp.live;
+        let taking_part = |lane: usize| if (active >> lane) & 1 == 1 { members[lane] } else { 0 };
+        let needed = (0..LANES).fold(0, |needed, lane| needed | taking_part(lane)) & warp.live;
         let forced = std::mem::take(&mut warp.forced);
         if needed & !active != 0 && !forced {
             // The others may still come to this instruction: these lanes wait for them.
@@ -47,12 +45,9 @@ impl Worker<'_, '_> {
             });
         }
         match action {
-            Action::WarpBarrier(_) => {
-                // All that are live have come: what they did is ordered from here on.
-                if needed == warp.live {
-                    block.clocks.meet(&[warp.number]);
-                }
-            }
+            // What was done before is ordered from here on. Lanes that the mask leaves out count as ordered too: telling
+            // them apart would need a clock a lane.
+            Action::WarpBarrier(_) => block.clocks.meet(&[warp.number]),
             Action::Shuffle(shuffle) => self.shuffle(block, warp, shuffle, step, active, &members),
             Action::Vote(vote) => vote_of(warp, vote, active, &members),
             Action::Match(matching) => match_of(warp, matching, active, &members),
@@ -81,7 +76,15 @@ impl Worker<'_, '_> {
         slot.map_or([active; LANES], |slot| *warp.file.b32(slot))
     }
 
-    fn warp_fault(&mut self, block: &Block, warp: &Warp, lane: usize, step: u32, fault: AccessFault, message: impl FnOnce() -> String) {
+    fn warp_fault(
+        &mut self,
+        block: &Block,
+        warp: &Warp,
+        lane: usize,
+        step: u32,
+        fault: AccessFault,
+        message: impl FnOnce() -> String,
+    ) {
         let thread = self.thread_place(block.place, warp.number, lane as u32);
         self.collector.note(block.number, Some(step), fault, None, || Sighting {
             fault,
@@ -95,10 +98,33 @@ impl Worker<'_, '_> {
         });
     }
 
-    fn shuffle(&mut self, block: &Block, warp: &mut Warp, shuffle: &Shuffle, step: u32, active: u32, members: &[u32; LANES]) {
+    fn shuffle(
+        &mut self,
+        block: &Block,
+        warp: &mut Warp,
+        shuffle: &Shuffle,
+        step: u32,
+        active: u32,
+        members: &[u32; LANES],
+    ) {
         let source = *warp.file.b32(shuffle.source);
         let lanes = *warp.file.b32(shuffle.lane);
         let bounds = *warp.file.b32(shuffle.bounds);
+        let whole = active == u32::MAX && members.iter().all(|members| *members == u32::MAX);
+        let alike = lanes.iter().all(|lane| *lane == lanes[0]) && bounds.iter().all(|bounds| *bounds == 31);
+        if whole && alike && shuffle.mode == ShuffleMode::Butterfly {
+            // As compilers write reductions: every lane has its partner.
+            let distance = lanes[0] as usize & 31;
+            let mut result = [0; LANES];
+            for (lane, value) in result.iter_mut().enumerate() {
+                *value = source[(lane ^ distance) & 31];
+            }
+            *warp.file.b32_mut(shuffle.result) = result;
+            if let Some(predicate) = shuffle.in_range {
+                warp.file.set_predicate(predicate, u32::MAX, active);
+            }
+            return;
+        }
         let mut result = source;
         let mut in_range = 0u32;
         let mut inactive = None;

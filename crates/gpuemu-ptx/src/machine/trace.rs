@@ -8,7 +8,8 @@ use crate::registers::{LANES, RegisterWidth};
 impl Worker<'_, '_> {
     /// The lane of a warp that is traced, if it is one of this warp's.
     pub(super) fn traced_lane(&self, block: &Block, warp: u32) -> Option<u32> {
-        let trace = self.context.trace.filter(|trace| trace.block == block.place && self.trace.len() < trace.most_lines)?;
+        let trace =
+            self.context.trace.filter(|trace| trace.block == block.place && self.trace.len() < trace.most_lines)?;
         let [width, height, _] = self.context.block;
         let [x, y, z] = trace.thread;
         let number = x + width * (y + height * z);

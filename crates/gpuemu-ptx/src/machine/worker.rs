@@ -13,14 +13,15 @@ use crate::checks::{AccessLog, Checks, Clocks, Collector, ReleaseTable, SharedSh
 use crate::decode::instruction::{Action, BarrierAction};
 use crate::decode::{DecodedEntry, SpecialRegister};
 use crate::memory::GlobalMemory;
-use crate::registers::LANES;
+use crate::registers::{LANES, Level};
 
 /// Instructions of a warp before another warp of its block has its turn.
 const WARP_TURN: u64 = 20_000;
-/// Instructions of a block before another block has its turn, where blocks wait for each other.
-const BLOCK_TURN: u64 = 100_000;
+/// Instructions of a block before another block has its turn, where blocks can hear of each other: few, so that a lock that
+/// does not hold lets two blocks in at once.
+const BLOCK_TURN: u64 = 50;
 /// Most blocks that a worker keeps begun.
-const MOST_RESIDENT: usize = 2048;
+const MOST_RESIDENT: usize = 512;
 
 /// What all workers of a launch share.
 #[derive(Debug)]
@@ -55,6 +56,8 @@ pub struct Context<'p> {
 #[derive(Debug)]
 pub struct Worker<'c, 'p> {
     pub(super) context: &'c Context<'p>,
+    /// What the loop over instructions is compiled for.
+    pub(super) level: Level,
     pub(super) collector: Collector,
     pub(super) log: AccessLog,
     pub(super) releases: ReleaseTable,
@@ -80,8 +83,10 @@ impl<'c, 'p> Worker<'c, 'p> {
     pub fn new(context: &'c Context<'p>) -> Self {
         Self {
             context,
+            level: Level::detect(),
             collector: Collector::default(),
-            log: AccessLog::default(),
+            // What was written is only asked for where there is a race to be judged.
+            log: AccessLog::new(context.suspects.is_some()),
             releases: ReleaseTable::default(),
             taint: context.suspects.clone().map(Taint::of),
             stage: Box::new([0; 32 * 8]),
@@ -164,15 +169,23 @@ impl<'c, 'p> Worker<'c, 'p> {
 
     fn begin_warp(&self, warp: &mut Warp, number: u32, lanes: u32, place: [u32; 3]) {
         let context = self.context;
+        // A warp of an earlier block had the same constants, and the same threads: only what differs is set.
+        let fresh = warp.file.rows().is_empty();
         warp.number = number;
-        warp.file.clone_from(&context.program.registers);
+        if fresh {
+            warp.file.clone_from(&context.program.registers);
+        }
+        for (slot, rows) in &context.program.zeroed {
+            warp.file.clear(*slot, *rows);
+        }
         warp.fragments.clear();
         warp.fragments.push(Fragment { step: 0, lanes, wait: Wait::Ready, calls: Vec::new() });
         (warp.threads, warp.live) = (lanes, lanes);
         warp.local.reset(context.program.frame_bytes as usize, LANES, POISON);
         warp.copies.clear();
         warp.turn = 0;
-        for (special, slot) in &context.program.specials {
+        let changes = |special: &SpecialRegister| fresh || matches!(special, SpecialRegister::Ctaid(_));
+        for (special, slot) in context.program.specials.iter().filter(|(special, _)| changes(special)) {
             let value = |lane: u32| -> u32 {
                 match special {
                     SpecialRegister::Tid(axis) => Block::thread(number, lane, context.block)[usize::from(*axis)],
@@ -222,7 +235,8 @@ impl<'c, 'p> Worker<'c, 'p> {
     fn block_turn(&mut self, block: &mut Block) -> Result<Turn, LaunchError> {
         let mut spent = 0;
         // Blocks that cannot hear of each other have nothing to wait for: they run to their end.
-        let budget = if self.context.program.communicates { BLOCK_TURN } else { u64::MAX };
+        let communicates = self.context.program.communicates;
+        let (budget, warp_budget) = if communicates { (BLOCK_TURN, BLOCK_TURN) } else { (u64::MAX, WARP_TURN) };
         loop {
             let warps = block.warps.len();
             let mut progress = false;
@@ -230,7 +244,7 @@ impl<'c, 'p> Worker<'c, 'p> {
                 let number = block.turn % warps;
                 block.turn = (number + 1) % warps;
                 let mut warp = std::mem::take(&mut block.warps[number]);
-                let result = self.warp_turn(block, &mut warp, WARP_TURN);
+                let result = self.warp_turn(block, &mut warp, warp_budget);
                 block.warps[number] = warp;
                 let steps = result?;
                 progress |= steps > 0;
@@ -281,7 +295,8 @@ impl<'c, 'p> Worker<'c, 'p> {
 
     /// Nobody can go on: whoever waits at a barrier waits for ever. The block is ended.
     fn stuck(&mut self, block: &mut Block) {
-        let waiting = block.warps.iter().flat_map(|warp| warp.fragments.iter().map(move |fragment| (warp.number, fragment)));
+        let waiting =
+            block.warps.iter().flat_map(|warp| warp.fragments.iter().map(move |fragment| (warp.number, fragment)));
         let waiting: Vec<(u32, u32, u32, u32)> = waiting
             .filter_map(|(warp, fragment)| match fragment.wait {
                 Wait::Barrier(number) => Some((warp, fragment.lanes.trailing_zeros(), fragment.step, number)),
@@ -296,7 +311,10 @@ impl<'c, 'p> Worker<'c, 'p> {
                 .iter()
                 .filter(|(_, _, other, _)| *other != step)
                 .map(|(warp, _, other, number)| {
-                    format!("warp {warp} waits at barrier {number} (PTX line {})", self.context.program.places.place(*other).ptx_line)
+                    format!(
+                        "warp {warp} waits at barrier {number} (PTX line {})",
+                        self.context.program.places.place(*other).ptx_line
+                    )
                 })
                 .collect();
             let place = self.thread_place(block.place, warp, lane);

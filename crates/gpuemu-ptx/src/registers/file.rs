@@ -77,6 +77,11 @@ impl RegisterFile {
         &mut self.rows
     }
 
+    /// Sets rows to zero.
+    pub fn clear(&mut self, slot: Slot, rows: u32) {
+        self.rows[slot.0 as usize..(slot.0 + rows) as usize].fill(Row::default());
+    }
+
     lanes!(b16, set_b16, b16_mut, u16, 1);
     lanes!(b32, set_b32, b32_mut, u32, 2);
     lanes!(b64, set_b64, b64_mut, u64, 4);

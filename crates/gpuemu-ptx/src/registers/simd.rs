@@ -39,6 +39,20 @@ impl Level {
     }
 }
 
+impl Level {
+    /// Runs code that was compiled for this level: what is inlined into the closure is.
+    #[inline(always)]
+    pub fn run<R>(self, code: impl FnOnce() -> R) -> R {
+        match self.min(Level::detect()) {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => x86::run_avx512(code),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => x86::run_avx2(code),
+            _ => code(),
+        }
+    }
+}
+
 /// An instruction as a type: its loop is inlined into a function for each instruction set.
 pub trait Operation {
     /// Does it, for the lanes in `mask`. Must be `#[inline(always)]`.
@@ -61,6 +75,28 @@ mod x86 {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2,lzcnt,popcnt")]
     fn with_avx512<O: Operation>(file: &mut RegisterFile, pure: &Pure, mask: u32) {
         O::run(file, pure, mask);
+    }
+
+    #[target_feature(enable = "avx2,fma,f16c,bmi2,lzcnt,popcnt")]
+    fn with_avx2_run<R>(code: impl FnOnce() -> R) -> R {
+        code()
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2,lzcnt,popcnt")]
+    fn with_avx512_run<R>(code: impl FnOnce() -> R) -> R {
+        code()
+    }
+
+    #[allow(unsafe_code, reason = "the only way to call code for an instruction set")]
+    pub(super) fn run_avx2<R>(code: impl FnOnce() -> R) -> R {
+        // SAFETY: `run` calls this only at a level that `Level::detect` found the features for.
+        unsafe { with_avx2_run(code) }
+    }
+
+    #[allow(unsafe_code, reason = "the only way to call code for an instruction set")]
+    pub(super) fn run_avx512<R>(code: impl FnOnce() -> R) -> R {
+        // SAFETY: `run` calls this only at a level that `Level::detect` found the features for.
+        unsafe { with_avx512_run(code) }
     }
 
     #[allow(unsafe_code, reason = "the only way to call code for an instruction set")]

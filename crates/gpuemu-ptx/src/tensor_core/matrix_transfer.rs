@@ -57,6 +57,7 @@ impl MatrixTransfer {
     }
 
     /// Brings rows to registers: eight rows a matrix, one register a matrix. Those that are missing are left out.
+    #[inline(always)]
     pub fn distribute(&self, rows: &[Row], registers: &mut [Register]) {
         for (rows, register) in rows.as_chunks::<8>().0.iter().zip(registers).take(self.matrices) {
             let untouched = from_rows(rows);
@@ -78,6 +79,7 @@ impl MatrixTransfer {
 }
 
 /// Each lane has two elements of one row: lane 4i + j those at 2j and 2j + 1 of row i.
+#[inline(always)]
 fn from_rows(rows: &[Row; 8]) -> Register {
     let mut register = [0; LANES];
     for (words, row) in register.as_chunks_mut::<4>().0.iter_mut().zip(rows) {
@@ -89,12 +91,15 @@ fn from_rows(rows: &[Row; 8]) -> Register {
 }
 
 /// A matrix of 8 by 8 halves in a register of a warp, transposed; `movmatrix` does just this.
+#[inline(always)]
 pub fn transpose(register: &Register) -> Register {
     let half = |row: usize, column: usize| register[4 * row + column / 2] >> (16 * (column % 2)) & 0xFFFF;
-    std::array::from_fn(|lane| {
+    let mut turned = [0; LANES];
+    for (lane, word) in turned.iter_mut().enumerate() {
         let (row, column) = (lane / 4, lane % 4 * 2);
-        half(column, row) | half(column + 1, row) << 16
-    })
+        *word = half(column, row) | half(column + 1, row) << 16;
+    }
+    turned
 }
 
 #[cfg(test)]

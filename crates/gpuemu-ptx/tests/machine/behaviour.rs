@@ -12,7 +12,8 @@ fn functions_are_called_with_their_own_memory() {
         .visible .entry kernel(.param .u64 p)\n{\n\t.reg .pred %p<2>;\n\t.reg .b32 %r<5>;\n\t.reg .b64 %d<4>;\n\tld.param.u64 %d1, [p];\n\tmov.u32 %r1, %tid.x;\n\
         \tsetp.lt.u32 %p1, %r1, 7;\n\tmov.u32 %r2, 1000;\n\t@%p1 bra $SKIP;\n\t{\n\t.param .b32 a;\n\t.param .b32 b;\n\tst.param.b32 [a], %r1;\n\tcall.uni (b), twice, (a);\n\tld.param.b32 %r2, [b];\n\t}\n\
         $SKIP:\n\tmul.wide.u32 %d2, %r1, 4;\n\tadd.s64 %d3, %d1, %d2;\n\tst.global.u32 [%d3], %r2;\n\tret;\n}\n";
-    let outcome = run(&Source::new("call.ptx", text), &along(1, 40, vec![words("out", Role::Output, &[], 40)])).unwrap();
+    let outcome =
+        run(&Source::new("call.ptx", text), &along(1, 40, vec![words("out", Role::Output, &[], 40)])).unwrap();
     assert_eq!(outcome.findings, []);
     let expected: Vec<u32> = (0..40).map(|thread| if thread < 7 { 1000 } else { 2 * thread }).collect();
     assert_eq!(words_of(&outcome.buffers[0]), expected);
@@ -29,7 +30,8 @@ fn blocks_that_wait_for_each_other_come_to_their_end() {
     let program = Program::decode(&source, None).unwrap();
     for order in [BlockOrder::Ascending, BlockOrder::Descending, BlockOrder::Shuffled(3)] {
         let options = LaunchOptions { order, ..LaunchOptions::default() };
-        let outcome = program.launch(&along(50, 1, vec![words("count", Role::InputOutput, &[0], 1)]), &options).unwrap();
+        let outcome =
+            program.launch(&along(50, 1, vec![words("count", Role::InputOutput, &[0], 1)]), &options).unwrap();
         assert_eq!((outcome.findings.len(), words_of(&outcome.buffers[0])[0]), (0, 50));
     }
 }
@@ -59,7 +61,8 @@ fn what_is_released_may_be_read() {
              \tld.global.u32 %r7, [%d4];\n\tld.global.u32 %r8, [%d4+256];\n\tadd.u32 %r7, %r7, %r8;\n\tadd.s64 %d5, %d2, %d3;\n\tst.global.u32 [%d5+4], %r7;"
         )
     };
-    let launch = along(2, 64, vec![words("parts", Role::Output, &[], 128), words("sum", Role::InputOutput, &[0; 65], 65)]);
+    let launch =
+        along(2, 64, vec![words("parts", Role::Output, &[], 128), words("sum", Role::InputOutput, &[0; 65], 65)]);
     let outcome = run(&kernel(".param .u64 p, .param .u64 q", &body("acq_rel.")), &launch).unwrap();
     assert_eq!(outcome.findings, []);
     assert_eq!(words_of(&outcome.buffers[1])[1..4], [64, 66, 68]);
@@ -67,7 +70,9 @@ fn what_is_released_may_be_read() {
     let outcome = run(&kernel(".param .u64 p, .param .u64 q", &body("relaxed.")), &launch).unwrap();
     assert!(!outcome.findings.is_empty());
     // With fences around it, it is.
-    let fenced = body("relaxed.").replace("\tatom.global", "\tmembar.gl;\n\tatom.global").replace("\tst.shared.u32 [last]", "\tmembar.gl;\n\tst.shared.u32 [last]");
+    let fenced = body("relaxed.")
+        .replace("\tatom.global", "\tmembar.gl;\n\tatom.global")
+        .replace("\tst.shared.u32 [last]", "\tmembar.gl;\n\tst.shared.u32 [last]");
     assert_eq!(run(&kernel(".param .u64 p, .param .u64 q", &fenced), &launch).unwrap().findings, []);
 }
 
@@ -96,7 +101,11 @@ fn a_trace_tells_what_one_thread_did() {
     let options = LaunchOptions { trace: Some(trace), ..LaunchOptions::default() };
     let launch = along(2, 32, vec![words("out", Role::InputOutput, &[0], 1), word(11)]);
     let outcome = program.launch(&launch, &options).unwrap();
-    assert!(outcome.trace.iter().any(|line| line.contains("mul.lo.u32 %r3, %r1, %r2  ; %r3 = 0x00000037 (55,")), "{:#?}", outcome.trace);
+    assert!(
+        outcome.trace.iter().any(|line| line.contains("mul.lo.u32 %r3, %r1, %r2  ; %r3 = 0x00000037 (55,")),
+        "{:#?}",
+        outcome.trace
+    );
     assert!(outcome.trace.iter().any(|line| line.contains("%p1 = true")), "{:#?}", outcome.trace);
 }
 
@@ -112,7 +121,8 @@ fn several_threads_may_read_what_one_of_them_writes_back() {
             ),
         )
     };
-    let launch = along(1, 64, vec![words("x", Role::InputOutput, &[1; 32], 32), words("y", Role::InputOutput, &[0; 64], 64)]);
+    let launch =
+        along(1, 64, vec![words("x", Role::InputOutput, &[1; 32], 32), words("y", Role::InputOutput, &[0; 64], 64)]);
     assert_eq!(run(&source(""), &launch).unwrap().findings, []);
     let used = source("\tmul.wide.u32 %d6, %r1, 4;\n\tadd.s64 %d7, %d5, %d6;\n\tst.global.u32 [%d7], %r3;");
     assert_eq!(run(&used, &launch).unwrap().findings.len(), 1, "the second warp goes on with what it read");

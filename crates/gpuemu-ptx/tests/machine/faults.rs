@@ -24,7 +24,10 @@ fn a_store_outside_that_leaves_every_value_right() {
     let finding = only_finding(&source("le"), &launch);
     assert_at(&finding, AccessFault::OutOfBounds, 12);
     assert_eq!((finding.buffer.as_deref(), finding.offset), (Some("out"), Some(400)));
-    assert_eq!(finding.message, "write of 4 bytes outside of 'out': 0 bytes after its end (element 100, the buffer has 100)");
+    assert_eq!(
+        finding.message,
+        "write of 4 bytes outside of 'out': 0 bytes after its end (element 100, the buffer has 100)"
+    );
     let thread = finding.thread.unwrap();
     assert_eq!((thread.block, thread.thread, thread.warp, thread.lane), ([1, 0, 0], [36, 0, 0], 1, 4));
     let outcome = run(&source("le"), &launch).unwrap();
@@ -38,10 +41,7 @@ fn an_offset_of_32_bits_that_overflows() {
     let narrow = "\tshl.b32 %r6, %r5, 2;\n\tcvt.s64.s32 %d2, %r6;\n\tadd.s64 %d3, %d1, %d2;\n\t.loc 1 22 1\n\tst.global.u32 [%d3], %r5;";
     let wide = "\tmul.wide.u32 %d2, %r5, 4;\n\tadd.s64 %d3, %d1, %d2;\n\t.loc 1 22 1\n\tst.global.u32 [%d3], %r5;";
     let source = |body: &str| {
-        kernel(
-            ".param .u64 p, .param .u32 i",
-            &format!("\tld.param.u64 %d1, [p];\n\tld.param.u32 %r5, [i];\n{body}"),
-        )
+        kernel(".param .u64 p, .param .u32 i", &format!("\tld.param.u64 %d1, [p];\n\tld.param.u32 %r5, [i];\n{body}"))
     };
     // A buffer of 2.2 billion words, of which the machine holds only what is touched.
     let huge = words("out", Role::Output, &[], 2_200_000_000);
@@ -94,7 +94,9 @@ fn reads_of_memory_that_nothing_wrote() {
 
     let local = kernel(
         ".param .u64 p",
-        &format!("\t.local .align 4 .b8 own[8];\n{OWN_WORD}\t.loc 1 45 1\n\tld.local.u32 %r5, [own+4];\n\tst.global.u32 [%d3], %r5;"),
+        &format!(
+            "\t.local .align 4 .b8 own[8];\n{OWN_WORD}\t.loc 1 45 1\n\tld.local.u32 %r5, [own+4];\n\tst.global.u32 [%d3], %r5;"
+        ),
     );
     assert_at(&only_finding(&local, &launch), AccessFault::Uninitialised, 45);
 }
@@ -170,7 +172,9 @@ fn lanes_of_a_warp_need_a_barrier_too() {
 fn a_race_of_blocks_in_global_memory() {
     let source = kernel(
         ".param .u64 p",
-        &format!("{OWN_WORD}\tand.b32 %r6, %r3, 31;\n\tmul.wide.u32 %d2, %r6, 4;\n\tadd.s64 %d3, %d1, %d2;\n\t.loc 1 91 1\n\tst.global.u32 [%d3], %r3;"),
+        &format!(
+            "{OWN_WORD}\tand.b32 %r6, %r3, 31;\n\tmul.wide.u32 %d2, %r6, 4;\n\tadd.s64 %d3, %d1, %d2;\n\t.loc 1 91 1\n\tst.global.u32 [%d3], %r3;"
+        ),
     );
     let finding = only_finding(&source, &along(4, 32, vec![words("out", Role::Output, &[], 32)]));
     assert_at(&finding, AccessFault::Race, 91);
@@ -205,7 +209,9 @@ fn a_copy_that_is_not_waited_for() {
 fn barriers_that_not_all_reach() {
     let divergent = kernel(
         ".param .u64 p",
-        &format!("{OWN_WORD}\tsetp.lt.u32 %p1, %r4, 16;\n\t@%p1 bra $IN;\n\tbra $OUT;\n$IN:\n\t.loc 1 101 1\n\tbar.sync 0;\n$OUT:\n\tst.global.u32 [%d3], %r3;"),
+        &format!(
+            "{OWN_WORD}\tsetp.lt.u32 %p1, %r4, 16;\n\t@%p1 bra $IN;\n\tbra $OUT;\n$IN:\n\t.loc 1 101 1\n\tbar.sync 0;\n$OUT:\n\tst.global.u32 [%d3], %r3;"
+        ),
     );
     let launch = along(1, 32, vec![words("out", Role::Output, &[], 32)]);
     let findings = run(&divergent, &launch).unwrap().findings;
@@ -213,7 +219,9 @@ fn barriers_that_not_all_reach() {
     // Two warps at two barriers wait for ever.
     let stuck = kernel(
         ".param .u64 p",
-        &format!("{OWN_WORD}\tsetp.lt.u32 %p1, %r4, 32;\n\t@%p1 bra $FIRST;\n\t.loc 1 103 1\n\tbar.sync 1;\n\tbra $END;\n$FIRST:\n\t.loc 1 104 1\n\tbar.sync 2;\n$END:\n\tst.global.u32 [%d3], %r3;"),
+        &format!(
+            "{OWN_WORD}\tsetp.lt.u32 %p1, %r4, 32;\n\t@%p1 bra $FIRST;\n\t.loc 1 103 1\n\tbar.sync 1;\n\tbra $END;\n$FIRST:\n\t.loc 1 104 1\n\tbar.sync 2;\n$END:\n\tst.global.u32 [%d3], %r3;"
+        ),
     );
     let launch = along(1, 64, vec![words("out", Role::Output, &[], 64)]);
     let findings = run(&stuck, &launch).unwrap().findings;
@@ -240,7 +248,8 @@ fn a_shuffle_from_a_lane_that_is_not_there() {
 
 #[test]
 fn a_buffer_that_starts_anywhere_is_told_apart_from_its_neighbours() {
-    let source = kernel(".param .u64 p, .param .u64 q", "\tld.param.u64 %d1, [p];\n\t.loc 1 121 1\n\tst.global.u8 [%d1+3], 7;");
+    let source =
+        kernel(".param .u64 p, .param .u64 q", "\tld.param.u64 %d1, [p];\n\t.loc 1 121 1\n\tst.global.u8 [%d1+3], 7;");
     let bytes = |name: &str, offset| {
         Argument::Buffer(Buffer {
             name: name.to_string(),

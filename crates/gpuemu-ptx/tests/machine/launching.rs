@@ -41,7 +41,8 @@ pub fn along(blocks: u32, threads: u32, arguments: Vec<Argument>) -> Launch {
 /// What comes of a launch, by one worker and by several, which must be the same.
 pub fn run(source: &Source, launch: &Launch) -> Result<Outcome, LaunchError> {
     let program = Program::decode(source, None).unwrap_or_else(|error| panic!("{error}"));
-    let with = |workers| program.launch(launch, &LaunchOptions { workers, most_steps: 1 << 22, ..LaunchOptions::default() });
+    let with =
+        |workers| program.launch(launch, &LaunchOptions { workers, most_steps: 1 << 22, ..LaunchOptions::default() });
     let (one, several) = (with(1), with(3));
     assert_eq!(one, several, "the number of workers changes nothing");
     one

@@ -27,7 +27,10 @@ fn launches_that_do_not_fit() {
     };
     assert_eq!(with(|launch| launch.grid = [3, 0, 1]), "the grid 3 x 0 x 1 has no blocks");
     assert_eq!(with(|launch| launch.block = [0, 1, 1]), "the block 0 x 1 x 1 has no threads");
-    assert_eq!(with(|launch| launch.block = [64, 32, 1]), "the block 64 x 32 x 1 has 2048 threads, at most 1024 are possible");
+    assert_eq!(
+        with(|launch| launch.block = [64, 32, 1]),
+        "the block 64 x 32 x 1 has 2048 threads, at most 1024 are possible"
+    );
     assert_eq!(
         with(|launch| launch.shared_bytes = 300_000),
         "0 bytes of static and 300000 of dynamic shared memory are more than the 232448 that a block can have"
@@ -62,7 +65,8 @@ fn a_kernel_that_never_ends() {
 
 #[test]
 fn traps_and_unknown_instructions() {
-    let source = kernel(".param .u64 p", "\tmov.u32 %r1, %tid.x;\n\tsetp.eq.u32 %p1, %r1, 5;\n\t.loc 1 9 1\n\t@%p1 trap;");
+    let source =
+        kernel(".param .u64 p", "\tmov.u32 %r1, %tid.x;\n\tsetp.eq.u32 %p1, %r1, 5;\n\t.loc 1 9 1\n\t@%p1 trap;");
     match run(&source, &along(4, 32, vec![words("out", Role::InputOutput, &[0], 1)])) {
         Err(LaunchError::Trap { place, thread }) => {
             assert_eq!((place.line, thread.block, thread.lane), (Some(9), [0, 0, 0], 5));
@@ -82,7 +86,13 @@ fn traps_and_unknown_instructions() {
         };
         assert!(error.contains("kernel.ptx:11:") && error.contains(named), "{error}");
     }
-    let two = Source::new("two.ptx", ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry a() { ret; }\n.visible .entry b() { ret; }\n");
-    assert_eq!(Program::decode(&two, None).unwrap_err().to_string(), "two.ptx: has several entries, name one of them: a, b");
+    let two = Source::new(
+        "two.ptx",
+        ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry a() { ret; }\n.visible .entry b() { ret; }\n",
+    );
+    assert_eq!(
+        Program::decode(&two, None).unwrap_err().to_string(),
+        "two.ptx: has several entries, name one of them: a, b"
+    );
     assert_eq!(Program::decode(&two, Some("c")).unwrap_err().to_string(), "two.ptx: has no entry 'c', only a, b");
 }

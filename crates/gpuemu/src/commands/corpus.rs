@@ -326,7 +326,8 @@ fn replay(entries: &[&'static Entry], seed: u64, arguments: &Arguments) -> Resul
         ));
     };
     let choice = arguments.runner.choice();
-    let subject = entry.subject(choice).ok_or_else(|| at_fault(format!("kernel '{}' has no built-in op", entry.name)))?;
+    let subject =
+        entry.subject(choice).ok_or_else(|| at_fault(format!("kernel '{}' has no built-in op", entry.name)))?;
     let verdict = campaign::replay(entry, choice, &subject, seed)
         .map_err(|error| at_fault(format!("the case with seed {seed} cannot be run: {error}")))?;
     match arguments.format {
