@@ -45,8 +45,9 @@ def compile_variant(kernel: Kernel, variant: Variant) -> tuple[str, int]:
         else next(types).replace("*", "*" + DTYPES[variant.dtype])
         for name in function.arg_names
     }
-    # Without fusion, as Triton will do by default. With it, the lanes that hold copies of one sum fuse different products
-    # into it and no longer agree in the last bit: one copy ends up in a numerator and another in its denominator.
+    # Without fusion, as Triton will do by default. With it, the lanes that hold copies of one sum fuse other
+    # products into it each and no longer agree in the last bit: one copy ends up in a numerator, and another
+    # one in its denominator.
     options = {"num_warps": variant.warps, "enable_fp_fusion": False}
     source = ASTSource(function, signature, variant.constants, {})
     compiled = triton.compile(source, target=GPUTarget("cuda", TARGET, 32), options=options)

@@ -8,6 +8,7 @@ mod daemon_process;
 mod detection;
 mod durability;
 mod generation;
+mod machine;
 mod numpy;
 mod ping;
 mod ptx;
@@ -26,7 +27,7 @@ use row::Row;
 /// A group of rows, by name.
 type Group = (&'static str, fn() -> Vec<Row>);
 
-const GROUPS: [Group; 12] = [
+const GROUPS: [Group; 13] = [
     ("comparison", comparison::rows),
     ("generation", generation::rows),
     ("references", references::rows),
@@ -38,6 +39,7 @@ const GROUPS: [Group; 12] = [
     ("ping", ping::rows),
     ("startup", startup::rows),
     ("ptx", ptx::rows),
+    ("machine", machine::rows),
     ("python", python::rows),
 ];
 

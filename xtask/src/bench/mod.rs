@@ -18,6 +18,15 @@ pub fn run(args: &[String]) -> Result<(), Failure> {
             process::run(process::cargo()?.args(["build", "--release", "--package", "gpuemu"]))?;
         }
     }
+    if args.is_empty() || args.iter().any(|argument| argument == "machine") {
+        let kernels = python_environment::prepare(&python_environment::KERNELS);
+        match kernels.and_then(|environment| environment.python()) {
+            Ok(python) => {
+                command.env("GPUEMU_BENCH_KERNELS_PYTHON", python.get_program());
+            }
+            Err(failure) => eprintln!("no Triton to measure beside: {failure}"),
+        }
+    }
     process::run(&mut command)
 }
 

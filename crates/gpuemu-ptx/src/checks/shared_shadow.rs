@@ -278,6 +278,10 @@ impl SharedShadow {
 
     #[inline(always)]
     fn set_writer(&mut self, range: std::ops::Range<usize>, shift: u32, key: u32) {
+        if range.len() == 4 && shift >= 2 {
+            set(&mut self.writes, range, key);
+            return;
+        }
         for (place, write) in self.writes[range].iter_mut().enumerate() {
             *write = key + (place as u32 >> shift);
         }
@@ -304,8 +308,8 @@ impl SharedShadow {
         let range = self.pieces(run.offset, run.lane_bytes * run.lanes);
         let shift = self.lane_shift(run.lane_bytes);
         let conflict = self.conflict_of_write(range.clone(), shift, run.first, stamp, clocks, |_| false, |_, _| false);
-        self.writes[range.clone()].fill(IN_FLIGHT);
-        self.write_steps[range].fill(stamp.step);
+        set(&mut self.writes, range.clone(), IN_FLIGHT);
+        set(&mut self.write_steps, range, stamp.step);
         conflict
     }
 
@@ -381,6 +385,15 @@ impl SharedShadow {
         let place = offset >> self.granule_shift;
         let key = *self.writes.get(place)?;
         (key != 0 && key != IN_FLIGHT).then(|| (Accessor::of(key), self.write_steps[place]))
+    }
+}
+
+/// Sets pieces; as many as a row of 16 bytes has without a call.
+#[inline(always)]
+fn set(pieces: &mut [u32], range: std::ops::Range<usize>, value: u32) {
+    match pieces[range.clone()].as_chunks_mut::<4>() {
+        ([row], []) => *row = [value; 4],
+        _ => pieces[range].fill(value),
     }
 }
 

@@ -1,11 +1,12 @@
 //! Asynchronous copies from global to shared memory.
 
 use super::block::Block;
-use super::shared_access::shared_run;
-use super::transfer::{Access, Run, addresses, for_runs};
+use super::copies::ROW;
+use super::shared_access::copy;
+use super::transfer::{Access, Run, addresses};
 use super::warp::Warp;
 use super::worker::Worker;
-use crate::checks::shared_shadow::Stamp;
+use crate::checks::shared_shadow::{SharedRun, Stamp};
 use crate::decode::instruction::{CopyAsync, Ordering};
 use crate::memory::Space;
 use crate::registers::LANES;
@@ -39,9 +40,17 @@ impl Worker<'_, '_> {
         for lane in (0..LANES).filter(|lane| partial >> lane & 1 == 1) {
             self.read_part(block, warp, &sources, access, lane, reads[lane] as usize);
         }
-        let into = Access { write: true, ..access };
-        let stamp = Stamp::new(warp.number, step, &block.clocks);
-        for_runs(&targets, active, bytes, |run| self.begin_copies(block, warp, run, into, stamp));
+        let lanes = self.begin_copies(block, warp.number, &targets, Access { write: true, ..access }, active);
+        let stage: &[u8] = bytemuck::cast_slice(self.stage.as_slice());
+        let mut rows = [[0; ROW]; LANES];
+        if bytes == ROW {
+            rows.copy_from_slice(bytemuck::cast_slice(&stage[..LANES * ROW]));
+        } else {
+            for (lane, row) in rows.iter_mut().enumerate() {
+                row[..bytes].copy_from_slice(&stage[lane * bytes..][..bytes]);
+            }
+        }
+        warp.copies.begin(&targets.map(|target| target as u32), &rows, bytes, lanes);
     }
 
     /// A lane that reads fewer bytes than it writes: byte by byte, so that no other is touched.
@@ -68,25 +77,47 @@ impl Worker<'_, '_> {
         stage[lane * access.lane_bytes..][..access.lane_bytes].copy_from_slice(&brought[..access.lane_bytes]);
     }
 
-    #[inline]
-    fn begin_copies(&mut self, block: &mut Block, warp: &mut Warp, run: Run, access: Access, stamp: Stamp) {
-        let Some(target) = shared_run(block, run, access) else {
-            if run.lanes == 1 {
-                self.bad_shared(block, warp.number, run, access);
-            }
-            for one in run.singly(access.lane_bytes).filter(|_| run.lanes > 1) {
-                self.begin_copies(block, warp, one, access, stamp);
-            }
-            return;
-        };
+    /// The lanes whose target is right; what is wrong with the others, or with accesses before, is noted.
+    #[inline(always)]
+    fn begin_copies(
+        &mut self,
+        block: &mut Block,
+        warp: u32,
+        targets: &[u64; LANES],
+        access: Access,
+        active: u32,
+    ) -> u32 {
+        let bytes = access.lane_bytes as u64;
+        let end = (block.shared.len() as u64 + 1).saturating_sub(bytes);
+        let mut right = 0;
+        for (lane, target) in targets.iter().enumerate() {
+            right |= u32::from(*target < end && target & (bytes - 1) == 0) << lane;
+        }
+        if active & !right != 0 {
+            self.bad_targets(block, warp, targets, access, active & !right);
+        }
+        let lanes = active & right;
         if self.context.checks.race || self.context.checks.init {
-            let conflict = block.shadow.begin_copy(target, stamp, &block.clocks);
-            if let Some(conflict) = conflict {
-                self.shared_conflict(block, warp.number, run, access, conflict);
+            let stamp = Stamp::new(warp, access.step, &block.clocks);
+            for (lane, target) in targets.iter().enumerate() {
+                if (lanes >> lane) & 1 == 0 {
+                    continue;
+                }
+                let run = SharedRun { offset: *target as usize, lane_bytes: access.lane_bytes, lanes: 1, first: lane };
+                if let Some(conflict) = block.shadow.begin_copy(run, stamp, &block.clocks) {
+                    let run = Run { first: lane, lanes: 1, start: *target };
+                    self.shared_conflict(block, warp, run, access, conflict);
+                }
             }
         }
-        let stage: &[u8] = bytemuck::cast_slice(self.stage.as_slice());
-        warp.copies.begin(target, &stage[run.first * access.lane_bytes..][..run.lanes * access.lane_bytes]);
+        lanes
+    }
+
+    #[cold]
+    fn bad_targets(&mut self, block: &Block, warp: u32, targets: &[u64; LANES], access: Access, lanes: u32) {
+        for lane in (0..LANES).filter(|lane| (lanes >> lane) & 1 == 1) {
+            self.bad_shared(block, warp, Run { first: lane, lanes: 1, start: targets[lane] }, access);
+        }
     }
 
     /// Copies that are waited for arrive.
@@ -94,15 +125,21 @@ impl Worker<'_, '_> {
     pub(super) fn wait_group(&mut self, block: &mut Block, warp: &mut Warp, left: Option<u32>, active: u32) {
         let watched = self.context.checks.race || self.context.checks.init;
         let Block { shared, shadow, clocks, .. } = block;
-        warp.copies.wait(active, left, |copy| {
-            let bytes = copy.bytes();
-            if let Some(target) = shared.get_mut(copy.run.offset..copy.run.offset + bytes.len()) {
-                super::shared_access::copy(target, bytes);
-            }
-            if watched {
-                shadow.end_copy(copy.run, warp.number, clocks);
-            }
-        });
+        let number = warp.number;
+        warp.copies.wait(
+            active,
+            left,
+            #[inline(always)]
+            |lane, offset, bytes| {
+                if let Some(target) = shared.get_mut(offset..offset + bytes.len()) {
+                    copy(target, bytes);
+                }
+                if watched {
+                    let run = SharedRun { offset, lane_bytes: bytes.len(), lanes: 1, first: lane };
+                    shadow.end_copy(run, number, clocks);
+                }
+            },
+        );
     }
 }
 

@@ -1,42 +1,23 @@
 //! Asynchronous copies: what was begun, and what has been waited for. Nothing arrives before that.
 
-use crate::checks::shared_shadow::SharedRun;
 use crate::registers::LANES;
 
-/// Bytes of one piece: four lanes of the longest copies.
-const PIECE: usize = 64;
+/// Most bytes of a lane.
+pub const ROW: usize = 16;
 
-/// Copies of lanes side by side that are under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PendingCopy {
-    /// Where they go.
-    pub run: SharedRun,
-    bytes: [u8; PIECE],
+/// What one instruction began: a copy of each of its lanes, as far as it has not arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PendingCopy {
+    /// Where each lane's goes.
+    offsets: [u32; LANES],
+    /// What each brings.
+    rows: [[u8; ROW]; LANES],
+    /// Bytes of a lane.
+    lane_bytes: usize,
+    /// Lanes whose copy has not arrived.
+    lanes: u32,
     /// The group that they belong to.
     group: u32,
-}
-
-impl PendingCopy {
-    /// What they bring.
-    #[inline(always)]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.run.lane_bytes * self.run.lanes]
-    }
-
-    fn lanes(&self) -> u32 {
-        (u32::MAX >> (LANES - self.run.lanes.clamp(1, LANES))) << self.run.first
-    }
-
-    /// Each lane for itself.
-    fn singly(self) -> impl Iterator<Item = PendingCopy> {
-        let SharedRun { offset, lane_bytes, lanes, first } = self.run;
-        (0..lanes).map(move |lane| {
-            let run = SharedRun { offset: offset + lane * lane_bytes, lane_bytes, lanes: 1, first: first + lane };
-            let mut bytes = [0; PIECE];
-            bytes[..lane_bytes].copy_from_slice(&self.bytes[lane * lane_bytes..][..lane_bytes]);
-            PendingCopy { run, bytes, group: self.group }
-        })
-    }
 }
 
 /// The copies of a warp.
@@ -54,26 +35,20 @@ impl Copies {
         self.ended = [0; LANES];
     }
 
-    /// Begins copies of lanes side by side.
+    /// Begins a copy of each of these lanes.
     #[inline(always)]
-    pub fn begin(&mut self, run: SharedRun, bytes: &[u8]) {
-        let at_once = (PIECE / run.lane_bytes).max(1);
-        for (piece, bytes) in bytes.chunks(at_once * run.lane_bytes).enumerate() {
-            let skipped = piece * at_once;
-            let lanes = bytes.len() / run.lane_bytes;
-            let first = run.first + skipped;
-            let group = self.ended[first];
-            let one = SharedRun { offset: run.offset + skipped * run.lane_bytes, lanes, first, ..run };
-            let mut kept = [0; PIECE];
-            super::shared_access::copy(&mut kept[..bytes.len()], bytes);
-            let copy = PendingCopy { run: one, bytes: kept, group };
-            if self.ended[first..first + lanes].iter().all(|other| *other == group) {
-                self.pending.push(copy);
-            } else {
-                // Lanes that went different ways: each for itself.
-                let ended = self.ended;
-                self.pending.extend(copy.singly().map(|one| PendingCopy { group: ended[one.run.first], ..one }));
+    pub fn begin(&mut self, offsets: &[u32; LANES], rows: &[[u8; ROW]; LANES], lane_bytes: usize, lanes: u32) {
+        let mut left = lanes;
+        // Lanes that went different ways may be in different groups.
+        while left != 0 {
+            let group = self.ended[left.trailing_zeros() as usize];
+            let mut alike = 0;
+            for (lane, ended) in self.ended.iter().enumerate() {
+                alike |= u32::from(*ended == group) << lane;
             }
+            let taken = left & alike;
+            self.pending.push(PendingCopy { offsets: *offsets, rows: *rows, lane_bytes, lanes: taken, group });
+            left &= !taken;
         }
     }
 
@@ -84,27 +59,32 @@ impl Copies {
         }
     }
 
-    /// Calls with the copies that have arrived once at most `left` groups of these lanes are under way; with all if none is
-    /// given.
+    /// Calls with lane, offset and bytes of every copy that has arrived once at most `left` groups of these lanes are under
+    /// way; with all if none is given.
     #[inline(always)]
-    pub fn wait(&mut self, lanes: u32, left: Option<u32>, mut arrived: impl FnMut(&PendingCopy)) {
+    pub fn wait(&mut self, lanes: u32, left: Option<u32>, mut arrived: impl FnMut(usize, usize, &[u8])) {
         let ended = self.ended;
-        let mut split = Vec::new();
-        self.pending.retain(|copy| {
-            let due = left.is_none_or(|left| copy.group + left < ended[copy.run.first]);
-            let waiting = copy.lanes() & lanes;
-            if !due || waiting == 0 {
-                return true;
+        let mut place = 0;
+        while place < self.pending.len() {
+            let copy = &mut self.pending[place];
+            let mut waiting = copy.lanes & lanes;
+            // Lanes that ended fewer groups since have not waited long enough.
+            if let Some(left) = left {
+                for (lane, ended) in ended.iter().enumerate() {
+                    waiting &= !(u32::from(copy.group + left >= *ended) << lane);
+                }
             }
-            if waiting == copy.lanes() {
-                arrived(copy);
+            copy.lanes &= !waiting;
+            while waiting != 0 {
+                let lane = waiting.trailing_zeros() as usize;
+                waiting &= waiting - 1;
+                arrived(lane, copy.offsets[lane] as usize, &copy.rows[lane][..copy.lane_bytes]);
+            }
+            if copy.lanes == 0 {
+                self.pending.remove(place);
             } else {
-                split.push(*copy);
+                place += 1;
             }
-            false
-        });
-        for one in split.into_iter().flat_map(PendingCopy::singly) {
-            if (lanes >> one.run.first) & 1 == 1 { arrived(&one) } else { self.pending.push(one) }
         }
     }
 }
@@ -113,46 +93,54 @@ impl Copies {
 mod tests {
     use super::*;
 
-    fn copy(first: usize, lanes: usize, offset: usize) -> SharedRun {
-        SharedRun { offset, lane_bytes: 16, lanes, first }
+    fn begin(copies: &mut Copies, lanes: u32, offset: u32) {
+        let offsets = std::array::from_fn(|lane| offset + 16 * lane as u32);
+        copies.begin(&offsets, &[[7; ROW]; LANES], ROW, lanes);
     }
 
-    fn waited(copies: &mut Copies, lanes: u32, left: Option<u32>) -> Vec<(usize, usize)> {
+    fn waited(copies: &mut Copies, lanes: u32, left: Option<u32>) -> Vec<usize> {
         let mut arrived = Vec::new();
-        copies.wait(lanes, left, |copy| arrived.push((copy.run.offset, copy.run.lanes)));
+        copies.wait(lanes, left, |_, offset, bytes| {
+            assert_eq!(bytes, [7; ROW]);
+            arrived.push(offset);
+        });
         arrived
     }
 
     #[test]
     fn a_copy_arrives_when_its_group_is_waited_for() {
         let mut copies = Copies::default();
-        copies.begin(copy(0, 1, 0), &[1; 16]);
+        begin(&mut copies, 1, 0);
         copies.commit(1);
-        copies.begin(copy(0, 1, 16), &[2; 16]);
+        begin(&mut copies, 1, 1000);
         copies.commit(1);
-        copies.begin(copy(0, 1, 32), &[3; 16]);
-        assert_eq!(waited(&mut copies, 1, Some(2)), []);
-        assert_eq!(waited(&mut copies, 2, Some(0)), [], "another lane has none");
-        assert_eq!(waited(&mut copies, 1, Some(1)), [(0, 1)]);
-        assert_eq!(waited(&mut copies, 1, Some(0)), [(16, 1)]);
-        assert_eq!(waited(&mut copies, 1, None), [(32, 1)], "not in a group yet");
+        begin(&mut copies, 1, 2000);
+        assert_eq!(waited(&mut copies, 1, Some(2)), Vec::<usize>::new());
+        assert_eq!(waited(&mut copies, 2, Some(0)), Vec::<usize>::new(), "another lane has none");
+        assert_eq!(waited(&mut copies, 1, Some(1)), [0]);
+        assert_eq!(waited(&mut copies, 1, Some(0)), [1000]);
+        assert_eq!(waited(&mut copies, 1, None), [2000], "not in a group yet");
     }
 
     #[test]
     fn lanes_that_wait_alone_get_only_their_own() {
         let mut copies = Copies::default();
-        copies.begin(copy(2, 6, 64), &[5; 96]);
+        begin(&mut copies, 0b11100, 0);
         copies.commit(u32::MAX);
-        assert_eq!(waited(&mut copies, 0b1000, Some(0)), [(80, 1)]);
-        assert_eq!(waited(&mut copies, u32::MAX, Some(0)), [(128, 2), (64, 1), (96, 1), (112, 1)]);
+        assert_eq!(waited(&mut copies, 0b1000, Some(0)), [48]);
+        assert_eq!(waited(&mut copies, u32::MAX, Some(0)), [32, 64]);
+        assert!(copies.pending.is_empty());
     }
 
     #[test]
     fn lanes_in_different_groups_arrive_apart() {
         let mut copies = Copies::default();
         copies.commit(0b01);
-        copies.begin(copy(0, 2, 0), &[7; 32]);
-        copies.commit(0b11);
-        assert_eq!(waited(&mut copies, 0b11, Some(0)), [(0, 1), (16, 1)]);
+        begin(&mut copies, 0b11, 0);
+        assert_eq!(copies.pending.len(), 2);
+        copies.commit(0b10);
+        assert_eq!(waited(&mut copies, 0b11, Some(0)), [16]);
+        copies.commit(0b01);
+        assert_eq!(waited(&mut copies, 0b11, Some(0)), [0]);
     }
 }

@@ -25,7 +25,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Cases for each kernel.
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..))]
     cases: u64,
     /// Only this kernel, by name or number; may be given several times.
     #[arg(long, value_name = "NAME")]
