@@ -65,6 +65,10 @@ runner               passed
 shape                passed
 dtype                passed
 out_of_bounds        not checked  the runner keeps its own memory
+misaligned           not checked  only a compiled kernel in the PTX machine is checked for this
+uninitialised        not checked  only a compiled kernel in the PTX machine is checked for this
+race                 not checked  only a compiled kernel in the PTX machine is checked for this
+synchronisation      not checked  only a compiled kernel in the PTX machine is checked for this
 input_modified       passed
 not_written          not checked  the runner keeps its own memory
 value                failed       2 of 8 elements of 'out' differ; no pattern in place or ratio
