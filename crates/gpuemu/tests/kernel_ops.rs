@@ -52,7 +52,7 @@ fn a_wrong_kernel_is_found_replayed_and_shrunk() {
     let smallest = stdout(&project, &["minimize", &seed], 1);
     // One element more than half of the smallest block: the shortest row that a variant covers and that has lanes beyond it.
     assert!(smallest.contains("minimized: float32, input[5]"), "{smallest}");
-    gpuemu(&project, &["fuzz", "--op", "softmax", "--iterations", "50", "--base-seed", "2"]).assert().code(1);
+    gpuemu(&project, &["fuzz", "--op", "softmax", "--iterations", "50", "--seed", "2"]).assert().code(1);
 }
 
 #[test]
