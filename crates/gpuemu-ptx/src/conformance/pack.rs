@@ -25,6 +25,9 @@ impl PackError {
     }
 }
 
+/// What each buffer of a launch was recorded to hold afterwards, if that was.
+pub type Afterwards = Vec<Option<Vec<u8>>>;
+
 /// A pack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pack {
@@ -51,7 +54,7 @@ impl Pack {
     }
 
     /// A launch, and what each of its buffers was recorded to hold afterwards.
-    pub fn recorded(&self, entry: &Entry) -> Result<(Launch, Vec<Option<Vec<u8>>>), PackError> {
+    pub fn recorded(&self, entry: &Entry) -> Result<(Launch, Afterwards), PackError> {
         let mut arrays = Arrays::new(&self.folder, entry);
         let launch = launch(entry, &mut arrays)?;
         let mut after = Vec::new();
