@@ -212,7 +212,7 @@ impl Entry {
         schema.inputs.retain(|tensor| !matches!(tensor.name.as_str(), "weight" | "bias" | "mask"));
         schema.outputs.retain(|tensor| tensor.name != "lse");
         let mut precision = self.style.precision();
-        if choice == RunnerChoice::Ptx && self.kernel.op == "matmul" && self.style == TILED {
+        if self.kernel.op == "matmul" && matches!(self.compiled(choice), Ok(Some(_))) {
             // What Triton makes of a product of 16-bit matrices.
             (precision.tensor_core, precision.order) = (true, None);
         }

@@ -180,26 +180,8 @@ def _program(key: str, name: str) -> _native.KernelProgram:
     paths = [path for file, path in group.items() if file.endswith(".ptx")]
     if not paths:
         raise KernelError(f"Triton keeps no PTX of {name}", code="NotCompiled", hint="its cache may be full")
-    ptx = _with_true_lines(Path(paths[0]).read_text(encoding="utf-8"))
+    ptx = Path(paths[0]).read_text(encoding="utf-8")
     return _native.KernelProgram.decode(f"{name}.ptx", ptx, name)
-
-
-def _with_true_lines(ptx: str) -> str:
-    """Return PTX whose inline assembly has the line of the load or store that it is for.
-
-    The compiler counts on from it, a line of the source for a line of assembly. What is dropped leaves an
-    empty line: findings name lines of the PTX too.
-    """
-    lines = ptx.split("\n")
-    inline, located = False, False
-    for place, line in enumerate(lines):
-        word = line.strip()
-        if word in ("// begin inline asm", "// end inline asm"):
-            inline, located = word == "// begin inline asm", False
-        elif inline and word.startswith(".loc"):
-            lines[place] = "" if located else line
-            located = True
-    return "\n".join(lines)
 
 
 class _Utilities:

@@ -1,6 +1,6 @@
 //! What the machine saw, as the engine reports it.
 
-use gpuemu_common::emulation::{AccessCheck, AccessFault, AccessFinding};
+use gpuemu_common::emulation::{AccessFault, AccessFinding};
 use gpuemu_engine::verdict::{BugClass, Check, Finding};
 
 /// A finding of the machine as one of a verdict.
@@ -49,5 +49,5 @@ pub fn words(found: &AccessFinding) -> String {
 
 /// Whether a finding is about an output that nothing wrote, which the engine sees for itself.
 pub(crate) fn is_for_the_engine(found: &AccessFinding) -> bool {
-    found.fault == AccessFault::NeverWritten && found.fault.check() == AccessCheck::Init
+    found.fault == AccessFault::NeverWritten
 }

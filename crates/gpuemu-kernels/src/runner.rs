@@ -112,6 +112,10 @@ impl Runner for KernelRunner {
     fn run(&mut self, invocation: &mut Invocation<'_>) -> Result<(), RunnerError> {
         let (launch, tensors, program) = self.launch(invocation)?;
         let outcome = program.launch(&launch, &self.options).map_err(runner_error)?;
+        if let Some(what) = outcome.not_checked.first() {
+            // Never a pass: nothing is known of what was not looked at.
+            return Err(RunnerError::Raised(format!("could not be checked: {what}")));
+        }
         for (tensor, bytes) in tensors.iter().zip(&outcome.buffers) {
             if let Tensor::Output(place) = tensor
                 && let Some(output) = invocation.outputs.get_mut(*place)

@@ -3,7 +3,7 @@
 //! Lanes that lie side by side are one record. Looking at all records at the end, in the order of addresses, gives the same
 //! findings however blocks were spread over workers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::clocks::Clocks;
 use super::taint::Reader;
@@ -72,6 +72,8 @@ impl AccessRecord {
 pub struct AccessLog {
     records: Vec<AccessRecord>,
     data: Vec<u8>,
+    /// Blocks that something was noted of.
+    blocks: HashSet<u64>,
     /// What the warps of each block knew.
     clocks: Vec<(u64, Clocks)>,
     /// Whether some were left out.
@@ -100,12 +102,15 @@ impl AccessLog {
         if self.keeps_data {
             self.data.extend_from_slice(written);
         }
+        if self.records.last().is_none_or(|last| last.block != record.block) {
+            self.blocks.insert(record.block);
+        }
         self.records.push(record);
     }
 
     /// A block has come to its end: what its warps knew is kept if something refers to it.
     pub fn end_block(&mut self, block: u64, clocks: Clocks) {
-        if self.records.iter().rev().any(|record| record.block == block) {
+        if self.blocks.contains(&block) {
             self.clocks.push((block, clocks));
         }
     }

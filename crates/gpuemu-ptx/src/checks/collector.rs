@@ -45,16 +45,29 @@ impl Collector {
         other: Option<u32>,
         sighting: impl FnOnce() -> Sighting,
     ) {
+        self.note_times(1, block, step, fault, other, sighting);
+    }
+
+    /// As `note`, of something that was seen so many times.
+    pub fn note_times(
+        &mut self,
+        times: u64,
+        block: u64,
+        step: Option<u32>,
+        fault: AccessFault,
+        other: Option<u32>,
+        sighting: impl FnOnce() -> Sighting,
+    ) {
         let key = (step, fault, other);
         match self.found.get_mut(&key) {
-            Some((first, _, count)) if *first <= block => *count += 1,
+            Some((first, _, count)) if *first <= block => *count += times,
             Some((first, kept, count)) => {
                 *first = block;
                 *kept = sighting();
-                *count += 1;
+                *count += times;
             }
             None => {
-                self.found.insert(key, (block, sighting(), 1));
+                self.found.insert(key, (block, sighting(), times));
             }
         }
     }

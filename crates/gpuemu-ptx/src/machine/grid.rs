@@ -179,22 +179,19 @@ fn note_races(context: &Context<'_>, races: &[RacePair], collector: &mut Collect
         let name = allocation.map_or("global memory", |allocation| allocation.name.as_str());
         let offset = allocation.map(|allocation| (race.address - allocation.base) as i64);
         let element = allocation.map_or(0, |found| (race.address - found.base) / u64::from(found.element_bytes));
-        for _ in 0..race.pairs {
-            collector.note(race.record.block, Some(race.record.step), AccessFault::Race, Some(race.other.step), || {
-                Sighting {
-                    fault: AccessFault::Race,
-                    message: format!(
-                        "{verb} of '{name}' at element {element} that another thread {did}, and nothing orders the two"
-                    ),
-                    step: Some(race.record.step),
-                    thread: Some(one),
-                    address: Some(race.address),
-                    buffer: Some(name.to_string()),
-                    offset,
-                    other: Some((race.other.step, other, race.other.write)),
-                }
-            });
-        }
+        let (block, step, other_step) = (race.record.block, race.record.step, race.other.step);
+        collector.note_times(race.pairs, block, Some(step), AccessFault::Race, Some(other_step), || Sighting {
+            fault: AccessFault::Race,
+            message: format!(
+                "{verb} of '{name}' at element {element} that another thread {did}, and nothing orders the two"
+            ),
+            step: Some(race.record.step),
+            thread: Some(one),
+            address: Some(race.address),
+            buffer: Some(name.to_string()),
+            offset,
+            other: Some((race.other.step, other, race.other.write)),
+        });
     }
 }
 

@@ -13,6 +13,7 @@ pub struct Cells {
     /// Where the first word begins.
     start: usize,
     bytes: usize,
+    phase: usize,
 }
 
 // SAFETY: all accesses through a shared reference are atomic, but for those that their callers answer for.
@@ -28,16 +29,17 @@ pub(super) fn zeroed_words(count: usize) -> Vec<AtomicU64> {
 }
 
 impl Cells {
-    /// So many bytes, all the same. Zeros take no room until they are touched.
+    /// So many bytes, all the same, of which the first has an address that is `phase` beyond a multiple of 8: what is
+    /// aligned for the kernel is aligned here. Zeros take no room until they are touched.
     #[allow(unsafe_code, reason = "plain bytes become cells")]
-    pub fn filled(bytes: usize, value: u8) -> Self {
+    pub fn filled(bytes: usize, value: u8, phase: usize) -> Self {
         // Room for the first word to be aligned, and for the last one to be whole.
-        let memory = std::mem::ManuallyDrop::new(vec![value; bytes + 16]);
+        let memory = std::mem::ManuallyDrop::new(vec![value; bytes + 24]);
         // SAFETY: UnsafeCell<u8> has the layout of u8, and the vector is taken over whole.
         let memory: Vec<UnsafeCell<u8>> =
             unsafe { Vec::from_raw_parts(memory.as_ptr().cast_mut().cast(), memory.len(), memory.capacity()) };
-        let start = memory.as_ptr().align_offset(8).min(8);
-        Self { memory, start, bytes }
+        let start = memory.as_ptr().align_offset(8).min(8) + phase % 8;
+        Self { memory, start, bytes, phase: phase % 8 }
     }
 
     /// How many there are.
@@ -48,6 +50,12 @@ impl Cells {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
+    }
+
+    /// Bytes from an offset to the next word.
+    #[inline(always)]
+    fn to_word(&self, offset: usize) -> usize {
+        (8 - (offset + self.phase) % 8) % 8
     }
 
     fn pointer(&self, offset: usize, bytes: usize) -> *const u8 {
@@ -63,7 +71,7 @@ impl Cells {
         let mut from = self.pointer(offset, into.len());
         // Up to a word boundary and after the last one byte by byte: buffers may start anywhere.
         // Words are aligned where the offset is.
-        let (head, rest) = into.split_at_mut(offset.next_multiple_of(8).saturating_sub(offset).min(into.len()));
+        let (head, rest) = into.split_at_mut(self.to_word(offset).min(into.len()));
         for byte in head {
             // SAFETY: `pointer` checked that all bytes lie inside.
             *byte = unsafe { &*from.cast::<AtomicU8>() }.load(Ordering::Relaxed);
@@ -88,7 +96,7 @@ impl Cells {
     #[inline]
     pub fn write(&self, offset: usize, from: &[u8]) {
         let mut into = self.pointer(offset, from.len());
-        let (head, rest) = from.split_at(offset.next_multiple_of(8).saturating_sub(offset).min(from.len()));
+        let (head, rest) = from.split_at(self.to_word(offset).min(from.len()));
         for byte in head {
             // SAFETY: `pointer` checked that all bytes lie inside.
             unsafe { &*into.cast::<AtomicU8>() }.store(*byte, Ordering::Relaxed);
@@ -153,7 +161,7 @@ mod tests {
 
     #[test]
     fn bytes_come_back_wherever_they_lie() {
-        let cells = Cells::filled(100, 0xAB);
+        let cells = Cells::filled(100, 0xAB, 0);
         for offset in 0..20 {
             let bytes: Vec<u8> = (0..60).map(|byte| byte as u8 ^ offset as u8).collect();
             cells.write(offset, &bytes);
@@ -167,15 +175,25 @@ mod tests {
 
     #[test]
     fn a_change_gives_what_was_there() {
-        let cells = Cells::filled(16, 0);
+        let cells = Cells::filled(16, 0, 0);
         assert_eq!(cells.update(4, 4, |old| old + 7), 0);
         assert_eq!(cells.update(4, 4, |old| old + 1), 7);
         assert_eq!(cells.into_vec()[..8], [0, 0, 0, 0, 8, 0, 0, 0]);
     }
 
     #[test]
+    fn a_word_of_a_buffer_that_starts_between_words_is_changed_at_once() {
+        let cells = Cells::filled(20, 0, 4);
+        assert_eq!(cells.update(4, 8, |old| old + 7), 0, "its address is a multiple of 8");
+        assert_eq!(cells.update(4, 8, |old| old + 1), 7);
+        let bytes: Vec<u8> = (0..20).collect();
+        cells.write(0, &bytes);
+        assert_eq!(cells.into_vec(), bytes);
+    }
+
+    #[test]
     #[should_panic(expected = "outside")]
     fn nothing_is_read_outside() {
-        Cells::filled(8, 0).read(4, &mut [0; 8]);
+        Cells::filled(8, 0, 0).read(4, &mut [0; 8]);
     }
 }

@@ -126,7 +126,8 @@ impl<'l> GlobalMemory<'l> {
         let memory = if read_only && contents.len() == length {
             Bytes::Given(contents)
         } else {
-            let cells = Cells::filled(length, if *bytes <= MOST_POISONED { POISON } else { 0 });
+            let cells =
+                Cells::filled(length, if *bytes <= MOST_POISONED { POISON } else { 0 }, (*offset % 512) as usize);
             cells.write(0, contents);
             Bytes::Own(cells)
         };
@@ -150,7 +151,7 @@ impl<'l> GlobalMemory<'l> {
 
     /// Makes room for a variable of the module, which holds something from the beginning.
     pub fn add_variable(&mut self, name: &str, contents: &[u8], read_only: bool) -> u64 {
-        let cells = Cells::filled(contents.len(), 0);
+        let cells = Cells::filled(contents.len(), 0, 0);
         cells.write(0, contents);
         self.add(Allocation {
             name: name.to_string(),

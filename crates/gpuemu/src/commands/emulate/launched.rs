@@ -185,7 +185,12 @@ impl LaunchReport {
             Format::Text => write_text(&self.text())?,
         }
         let clean = self.failure.is_none() && self.findings.is_empty() && self.more_findings == 0;
-        Ok(if clean { exit_code::PASSED } else { exit_code::FAILED })
+        Ok(match (clean, self.not_checked.is_empty()) {
+            (false, _) => exit_code::FAILED,
+            // Nothing was found where something was not looked at: that is no pass.
+            (true, false) => exit_code::ENVIRONMENT_ERROR,
+            (true, true) => exit_code::PASSED,
+        })
     }
 
     fn text(&self) -> String {
@@ -232,6 +237,9 @@ impl LaunchReport {
             format!("{blocks} blocks, {warp_instructions} instructions of warps, {lane_operations} of lanes; {checks}");
         let found = self.findings.len() as u64 + self.more_findings;
         match found {
+            0 if !self.not_checked.is_empty() => {
+                writeln!(text, "{}  nothing found in {did}", paint(WARNING, "NOT CHECKED"))
+            }
             0 => writeln!(text, "{}  nothing found in {did}", paint(GOOD, "PASS")),
             _ => writeln!(text, "{}  {} in {did}", paint(BAD, "FAIL"), access::counted(found)),
         }
