@@ -166,12 +166,7 @@ impl SharedShadow {
         }
         if let Some(reads) = self.reads[start..].first_chunk_mut::<PIECES>() {
             for (place, read) in reads.iter_mut().enumerate() {
-                let key = key + (place as u32 >> shift);
-                let differs = *read ^ key;
-                let same_thread = differs & (SEVERAL_LANES - 1) == 0 && *read & (SEVERAL_LANES | SEVERAL_WARPS) == 0;
-                let same_warp = (differs >> LANE_BITS) & 31 == 0 && *read & SEVERAL_WARPS == 0;
-                let several = if same_warp { SEVERAL_LANES } else { SEVERAL_WARPS };
-                *read = if *read < stamp.limit || same_thread { key } else { key | several };
+                *read = with_reader(*read, key + (place as u32 >> shift), stamp.limit);
             }
         }
         if let Some(steps) = self.read_steps[start..].first_chunk_mut::<PIECES>() {
@@ -250,17 +245,34 @@ impl SharedShadow {
     /// Rows of 16 bytes, one a lane from the first on, are read; whether something about one of them may be wrong.
     #[inline(always)]
     pub fn read_rows(&mut self, offsets: &[u32], stamp: Stamp) -> bool {
-        let mut suspicious = false;
+        match self.granule_shift {
+            2 => self.note_rows::<4>(offsets, stamp),
+            1 => self.note_rows::<8>(offsets, stamp),
+            _ => self.note_rows::<16>(offsets, stamp),
+        }
+    }
+
+    #[inline(always)]
+    fn note_rows<const PIECES: usize>(&mut self, offsets: &[u32], stamp: Stamp) -> bool {
+        let (mut most, mut least) = ([0; PIECES], [u32::MAX; PIECES]);
         for (lane, offset) in offsets.iter().enumerate() {
             let start = (offset >> self.granule_shift) as usize;
+            let Some(writes) = self.writes[start..].first_chunk::<PIECES>() else { return true };
+            for ((most, least), write) in most.iter_mut().zip(&mut least).zip(writes) {
+                *most = (*most).max(*write);
+                *least = (*least).min(*write);
+            }
             let key = stamp.key + lane as u32;
-            suspicious |= match self.granule_shift {
-                2 => self.note_read::<4>(start, 2, key, stamp),
-                1 => self.note_read::<8>(start, 3, key, stamp),
-                _ => self.note_read::<16>(start, 4, key, stamp),
-            };
+            if let Some(reads) = self.reads[start..].first_chunk_mut::<PIECES>() {
+                for read in reads {
+                    *read = with_reader(*read, key, stamp.limit);
+                }
+            }
+            if let Some(steps) = self.read_steps[start..].first_chunk_mut::<PIECES>() {
+                *steps = [stamp.step; PIECES];
+            }
         }
-        suspicious
+        most.iter().any(|most| *most >= stamp.limit) || least.contains(&0)
     }
 
     /// What is wrong with a read that was noted.
@@ -386,6 +398,20 @@ impl SharedShadow {
         let key = *self.writes.get(place)?;
         (key != 0 && key != IN_FLIGHT).then(|| (Accessor::of(key), self.write_steps[place]))
     }
+}
+
+/// Who has read a piece, now that the thread in `key` has: earlier readers are forgotten where the thread knows of them,
+/// which is so below `limit`.
+#[inline(always)]
+fn with_reader(read: u32, key: u32, limit: u32) -> u32 {
+    // A key has neither mark, so that a mark of the earlier reader is a difference.
+    let differs = read ^ key;
+    let same_thread = differs & (2 * SEVERAL_WARPS - 1) == 0;
+    let same_warp = differs & (SEVERAL_WARPS | (SEVERAL_LANES - (1 << LANE_BITS))) == 0;
+    let several = if same_warp { SEVERAL_LANES } else { SEVERAL_WARPS };
+    let several = if read < limit || same_thread { 0 } else { several };
+    // The later of the clocks counts for all of them.
+    if several == 0 { key } else { key.max(read) | several }
 }
 
 /// Sets pieces; as many as a row of 16 bytes has without a call.

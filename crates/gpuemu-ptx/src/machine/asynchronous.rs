@@ -2,13 +2,12 @@
 
 use super::block::Block;
 use super::copies::ROW;
-use super::shared_access::copy;
 use super::transfer::{Access, Run, addresses};
 use super::warp::Warp;
 use super::worker::Worker;
 use crate::checks::shared_shadow::{SharedRun, Stamp};
 use crate::decode::instruction::{CopyAsync, Ordering};
-use crate::memory::Space;
+use crate::memory::{Space, copy};
 use crate::registers::LANES;
 
 impl Worker<'_, '_> {

@@ -1,5 +1,7 @@
 //! Asynchronous copies: what was begun, and what has been waited for. Nothing arrives before that.
 
+use std::collections::VecDeque;
+
 use crate::registers::LANES;
 
 /// Most bytes of a lane.
@@ -23,7 +25,8 @@ struct PendingCopy {
 /// The copies of a warp.
 #[derive(Debug, Clone, Default)]
 pub struct Copies {
-    pending: Vec<PendingCopy>,
+    /// In the order in which they were begun, which is mostly the one in which they arrive.
+    pending: VecDeque<PendingCopy>,
     /// Groups that each lane has ended.
     ended: [u32; LANES],
 }
@@ -47,7 +50,7 @@ impl Copies {
                 alike |= u32::from(*ended == group) << lane;
             }
             let taken = left & alike;
-            self.pending.push(PendingCopy { offsets: *offsets, rows: *rows, lane_bytes, lanes: taken, group });
+            self.pending.push_back(PendingCopy { offsets: *offsets, rows: *rows, lane_bytes, lanes: taken, group });
             left &= !taken;
         }
     }
@@ -64,9 +67,8 @@ impl Copies {
     #[inline(always)]
     pub fn wait(&mut self, lanes: u32, left: Option<u32>, mut arrived: impl FnMut(usize, usize, &[u8])) {
         let ended = self.ended;
-        let mut place = 0;
-        while place < self.pending.len() {
-            let copy = &mut self.pending[place];
+        let mut gone = 0;
+        for copy in &mut self.pending {
             let mut waiting = copy.lanes & lanes;
             // Lanes that ended fewer groups since have not waited long enough.
             if let Some(left) = left {
@@ -75,16 +77,18 @@ impl Copies {
                 }
             }
             copy.lanes &= !waiting;
+            gone += usize::from(copy.lanes == 0);
             while waiting != 0 {
                 let lane = waiting.trailing_zeros() as usize;
                 waiting &= waiting - 1;
                 arrived(lane, copy.offsets[lane] as usize, &copy.rows[lane][..copy.lane_bytes]);
             }
-            if copy.lanes == 0 {
-                self.pending.remove(place);
-            } else {
-                place += 1;
-            }
+        }
+        while self.pending.pop_front_if(|copy| copy.lanes == 0).is_some() {
+            gone -= 1;
+        }
+        if gone > 0 {
+            self.pending.retain(|copy| copy.lanes != 0);
         }
     }
 }

@@ -47,13 +47,13 @@ impl Worker<'_, '_> {
     fn read_rows(&mut self, block: &mut Block, warp: u32, all: &[u64; LANES], access: Access, rows: u32) -> bool {
         let count = rows.count_ones() as usize;
         let end = (block.shared.len() as u64).saturating_sub(ROW as u64 - 1);
-        let mut offsets = [0u32; LANES];
-        let mut right = true;
-        for (lane, address) in all[..count].iter().enumerate() {
-            right &= *address < end && address & (ROW as u64 - 1) == 0;
-            offsets[lane] = *address as u32;
+        let offsets: [u32; LANES] = all.map(|address| address as u32);
+        let (mut most, mut bits) = (0, 0);
+        for address in &all[..count] {
+            most = most.max(*address);
+            bits |= address;
         }
-        if !right {
+        if most >= end || bits & (ROW as u64 - 1) != 0 {
             return false;
         }
         let stage: &mut [[u8; ROW]] = bytemuck::cast_slice_mut(self.stage.as_mut_slice());

@@ -8,6 +8,7 @@ use super::transfer::{Access, Run, aligned, is_strong, verb};
 use super::worker::Worker;
 use crate::checks::shared_shadow::{SharedRun, Stamp};
 use crate::checks::{Conflict, Sighting};
+use crate::memory::copy;
 use crate::registers::LANES;
 
 impl Worker<'_, '_> {
@@ -215,20 +216,6 @@ impl Worker<'_, '_> {
         let variables = &self.context.program.shared_variables;
         let found = variables.iter().find(|(_, start, end)| (*start as usize..*end as usize).contains(&at));
         found.map_or_else(|| "shared memory".to_string(), |(name, ..)| name.clone())
-    }
-}
-
-/// Copies bytes; lengths that are usual without a call.
-#[inline(always)]
-pub(super) fn copy(into: &mut [u8], from: &[u8]) {
-    match from.len() {
-        4 => into[..4].copy_from_slice(&from[..4]),
-        8 => into[..8].copy_from_slice(&from[..8]),
-        16 => into[..16].copy_from_slice(&from[..16]),
-        64 => into[..64].copy_from_slice(&from[..64]),
-        128 => into[..128].copy_from_slice(&from[..128]),
-        512 => into[..512].copy_from_slice(&from[..512]),
-        _ => into.copy_from_slice(from),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::address::{MOST_BYTES, allocation_of, base_of};
 use super::cells::Cells;
+use super::copy;
 use super::written::WrittenMap;
 use crate::machine::launch::{Buffer, POISON, Role};
 
@@ -36,7 +37,7 @@ impl Bytes<'_> {
     #[inline(always)]
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         match self {
-            Bytes::Given(bytes) => into.copy_from_slice(&bytes[offset..offset + into.len()]),
+            Bytes::Given(bytes) => copy(into, &bytes[offset..offset + into.len()]),
             Bytes::Own(cells) => cells.read(offset, into),
         }
     }

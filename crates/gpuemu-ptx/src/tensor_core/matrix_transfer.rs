@@ -1,6 +1,7 @@
 //! `ldmatrix` and `stmatrix`: matrices of 8 by 8 halves between rows in shared memory and registers.
 
 use super::tile::Register;
+use super::transposition::transpose;
 use crate::registers::LANES;
 
 /// Which way.
@@ -88,18 +89,6 @@ fn from_rows(rows: &[Row; 8]) -> Register {
         }
     }
     register
-}
-
-/// A matrix of 8 by 8 halves in a register of a warp, transposed; `movmatrix` does just this.
-#[inline(always)]
-pub fn transpose(register: &Register) -> Register {
-    let half = |row: usize, column: usize| register[4 * row + column / 2] >> (16 * (column % 2)) & 0xFFFF;
-    let mut turned = [0; LANES];
-    for (lane, word) in turned.iter_mut().enumerate() {
-        let (row, column) = (lane / 4, lane % 4 * 2);
-        *word = half(column, row) | half(column + 1, row) << 16;
-    }
-    turned
 }
 
 #[cfg(test)]

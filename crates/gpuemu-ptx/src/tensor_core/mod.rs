@@ -14,14 +14,16 @@ mod scalar;
 mod tile;
 #[cfg(target_arch = "x86_64")]
 mod tile_x86;
+mod transposition;
 mod wmma_transfer;
 
 pub use element::Element;
 pub use fragment::{Matrix, Order};
-pub use matrix_transfer::{Direction, MatrixTransfer, transpose};
+pub use matrix_transfer::{Direction, MatrixTransfer};
 pub use model::TensorCore;
 pub use plan::PreparedProduct;
 pub use product::{Combination, Family, FragmentRegisters, Fragments, MatrixProduct};
+pub use transposition::transpose;
 pub use wmma_transfer::WmmaTransfer;
 
 #[cfg(test)]

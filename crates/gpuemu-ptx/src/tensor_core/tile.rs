@@ -20,6 +20,14 @@ pub(super) struct TileOperands<'a> {
 /// Computes a tile. False if there is something in it that needs the slow way; what it has written is then of no use.
 pub(super) type Compute = fn(&TileOperands, &mut [Register; 4]) -> bool;
 
+/// What computes tiles of a type and a depth.
+pub(super) struct Kernel {
+    /// One of them.
+    pub(super) compute: Compute,
+    /// A product of one, and of two.
+    pub(super) run: [Run; MOST_TILES],
+}
+
 /// Places of the registers of a tile among the slots of the instruction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TilePlan {
@@ -51,12 +59,12 @@ pub(super) fn choose(form: &MatrixProduct, model: TensorCore, level: Level) -> O
     if eight_bits {
         // Two tiles of half precision, then C; not so in IEEE arithmetic.
         let block = model.rule()?.block(form);
-        let compute = kernel(Element::F16, form.k / 2, form.d, model, block, level)?;
+        let Kernel { compute, .. } = kernel(Element::F16, form.k / 2, form.d, model, block, level)?;
         return Some(Chosen { tiles, compute, run: run_eight_bits });
     }
     let block = model.rule().map_or(form.k, |rule| rule.block(form));
-    let compute = kernel(form.a, form.k, form.d, model, block, level)?;
-    let run = if tiles.len() == 1 { run_tiles::<1> } else { run_tiles::<MOST_TILES> };
+    let Kernel { compute, run } = kernel(form.a, form.k, form.d, model, block, level)?;
+    let run = *run.get(tiles.len().checked_sub(1)?)?;
     Some(Chosen { tiles, compute, run })
 }
 
@@ -68,12 +76,12 @@ fn kernel(
     model: TensorCore,
     block: usize,
     level: Level,
-) -> Option<Compute> {
+) -> Option<Kernel> {
     super::tile_x86::kernel(operand, k, result, model, block, level)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn kernel(_: Element, _: usize, _: Element, _: TensorCore, _: usize, _: Level) -> Option<Compute> {
+fn kernel(_: Element, _: usize, _: Element, _: TensorCore, _: usize, _: Level) -> Option<Kernel> {
     None
 }
 
@@ -126,8 +134,14 @@ fn write(file: &mut RegisterFile, slots: &[Slot], tile: &TilePlan, results: &[Re
     }
 }
 
-fn run_tiles<const MOST: usize>(plan: &Plan, file: &mut RegisterFile, slots: &[Slot]) {
-    let Some(compute) = plan.compute_tile else { return (plan.fallback)(plan, file, slots) };
+/// Computes a product of so many tiles. What `compute` may use of the processor, the copying of registers uses as well.
+#[inline(always)]
+pub(super) fn run_tiles<const MOST: usize>(
+    plan: &Plan,
+    file: &mut RegisterFile,
+    slots: &[Slot],
+    compute: impl Fn(&TileOperands, &mut [Register; 4]) -> bool,
+) {
     let mut results = [[[0; LANES]; 4]; MOST];
     for (result, tile) in results.iter_mut().zip(&plan.tiles) {
         if !compute(&operands(file, slots, tile), result) {

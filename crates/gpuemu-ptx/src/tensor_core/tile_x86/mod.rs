@@ -12,8 +12,9 @@ use std::arch::x86_64::*;
 
 use super::element::{Element, NAN_SINGLE};
 use super::model::TensorCore;
-use super::tile::{Compute, Register, TileOperands};
-use crate::registers::Level;
+use super::plan::Plan;
+use super::tile::{Kernel, Register, TileOperands, run_tiles};
+use crate::registers::{Level, RegisterFile, Slot};
 use aligned::aligned;
 use operands::{BF16, F16, TF32, accumulator, expand, from_singles, store};
 
@@ -25,18 +26,27 @@ pub(super) fn kernel(
     model: TensorCore,
     block: usize,
     level: Level,
-) -> Option<Compute> {
+) -> Option<Kernel> {
     if level < Level::Avx2 {
         return None;
     }
     macro_rules! fused {
         ($format:expr, $k:literal, $half:literal) => {
-            Some(fused_at_level::<$format, $k, $half>)
+            Some(Kernel {
+                compute: fused_at_level::<$format, $k, $half>,
+                run: [run_fused_at_level::<$format, $k, $half, 1>, run_fused_at_level::<$format, $k, $half, 2>],
+            })
         };
     }
     macro_rules! aligned {
         ($format:expr, $k:literal, $block:literal, $extra:literal, $half:literal) => {
-            Some(aligned_at_level::<$format, $k, $block, $extra, $half>)
+            Some(Kernel {
+                compute: aligned_at_level::<$format, $k, $block, $extra, $half>,
+                run: [
+                    run_aligned_at_level::<$format, $k, $block, $extra, $half, 1>,
+                    run_aligned_at_level::<$format, $k, $block, $extra, $half, 2>,
+                ],
+            })
         };
     }
     use Element::{Bf16, F16 as Half, F32, Tf32};
@@ -87,6 +97,58 @@ fn aligned_at_level<const FORMAT: u8, const K: usize, const BLOCK: usize, const 
 ) -> bool {
     // SAFETY: `kernel` hands this out only at a level that has the features.
     unsafe { aligned::<FORMAT, K, BLOCK, EXTRA, HALF>(tile, results) }
+}
+
+#[allow(unsafe_code, reason = "the only way to call code for an instruction set")]
+fn run_fused_at_level<const FORMAT: u8, const K: usize, const HALF: bool, const MOST: usize>(
+    plan: &Plan,
+    file: &mut RegisterFile,
+    slots: &[Slot],
+) {
+    // SAFETY: `kernel` hands this out only at a level that has the features.
+    unsafe { run_fused::<FORMAT, K, HALF, MOST>(plan, file, slots) }
+}
+
+#[allow(unsafe_code, reason = "the only way to call code for an instruction set")]
+fn run_aligned_at_level<
+    const FORMAT: u8,
+    const K: usize,
+    const BLOCK: usize,
+    const EXTRA: i32,
+    const HALF: bool,
+    const MOST: usize,
+>(
+    plan: &Plan,
+    file: &mut RegisterFile,
+    slots: &[Slot],
+) {
+    // SAFETY: `kernel` hands this out only at a level that has the features.
+    unsafe { run_aligned::<FORMAT, K, BLOCK, EXTRA, HALF, MOST>(plan, file, slots) }
+}
+
+#[target_feature(enable = "avx2,fma,f16c,bmi2,lzcnt,popcnt")]
+fn run_fused<const FORMAT: u8, const K: usize, const HALF: bool, const MOST: usize>(
+    plan: &Plan,
+    file: &mut RegisterFile,
+    slots: &[Slot],
+) {
+    run_tiles::<MOST>(plan, file, slots, |tile, results| fused::<FORMAT, K, HALF>(tile, results));
+}
+
+#[target_feature(enable = "avx2,fma,f16c,bmi2,lzcnt,popcnt")]
+fn run_aligned<
+    const FORMAT: u8,
+    const K: usize,
+    const BLOCK: usize,
+    const EXTRA: i32,
+    const HALF: bool,
+    const MOST: usize,
+>(
+    plan: &Plan,
+    file: &mut RegisterFile,
+    slots: &[Slot],
+) {
+    run_tiles::<MOST>(plan, file, slots, |tile, results| aligned::<FORMAT, K, BLOCK, EXTRA, HALF>(tile, results));
 }
 
 /// Fused multiply-adds, k ascending.

@@ -4,6 +4,7 @@ use std::arch::x86_64::*;
 
 use crate::tensor_core::element::TF32_BITS;
 use crate::tensor_core::tile::{Register, TileOperands};
+use crate::tensor_core::transposition::transpose_rows;
 
 /// Half precision, among the types of operands.
 pub(super) const F16: u8 = 0;
@@ -150,20 +151,6 @@ pub(super) fn widen<const FORMAT: u8>(halves: __m128i) -> __m256 {
 #[target_feature(enable = "avx2,fma,f16c,bmi2,lzcnt,popcnt")]
 #[inline]
 pub(super) fn rows_of_b<const HALF: bool>(register: &Register) -> [__m128i; 8] {
-    let columns: [__m128i; 8] = std::array::from_fn(|place| four_lanes(register, column::<HALF>(place)));
-    let mut rows = [_mm_setzero_si128(); 8];
-    for high in 0..2 {
-        let pair = |first: usize| {
-            let (even, odd) = (columns[first], columns[first + 1]);
-            if high == 0 { _mm_unpacklo_epi16(even, odd) } else { _mm_unpackhi_epi16(even, odd) }
-        };
-        let [first, second, third, fourth] = [pair(0), pair(2), pair(4), pair(6)];
-        let (left, right) = (_mm_unpacklo_epi32(first, second), _mm_unpacklo_epi32(third, fourth));
-        rows[4 * high] = _mm_unpacklo_epi64(left, right);
-        rows[4 * high + 1] = _mm_unpackhi_epi64(left, right);
-        let (left, right) = (_mm_unpackhi_epi32(first, second), _mm_unpackhi_epi32(third, fourth));
-        rows[4 * high + 2] = _mm_unpacklo_epi64(left, right);
-        rows[4 * high + 3] = _mm_unpackhi_epi64(left, right);
-    }
-    rows
+    let columns = std::array::from_fn(|place| bytemuck::cast(register.as_chunks::<4>().0[column::<HALF>(place)]));
+    bytemuck::cast(transpose_rows(&columns))
 }
