@@ -156,6 +156,11 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 }
 
 impl Entry {
+    /// Whether there is a compiled kernel of it.
+    pub fn is_compiled(&self) -> bool {
+        matches!(compiled::find(self.name), Ok(Some(_)))
+    }
+
     /// Whether it is right.
     pub fn role(&self) -> Role {
         if self.mutation.is_some() { Role::Bug } else { Role::Control }

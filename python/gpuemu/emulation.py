@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpuemu._record import Record, many, one
-from gpuemu.errors import KernelFindingsError
+from gpuemu.errors import KernelError, KernelFindingsError
 
 CHECKS = ("memory", "init", "race", "sync")
 """Groups of checks. The bounds of memory are always checked."""
@@ -163,6 +163,8 @@ class KernelLaunch(Record):
     findings: list[KernelFinding] = many(KernelFinding)
     more_findings: int = 0
     """How many there were beyond those kept."""
+    not_checked: list[str] = field(default_factory=list)
+    """What could not be looked at: without findings the launch is not known to be right."""
     printed: str = ""
     """What the kernel printed."""
     statistics: Statistics = one(Statistics, default_factory=Statistics)
@@ -176,9 +178,13 @@ class KernelLaunch(Record):
 
 
 def raise_findings(launches: Sequence[KernelLaunch]) -> None:
-    """Raise `KernelFindingsError` if one of the launches has any."""
+    """Raise `KernelFindingsError` if one of the launches has any, `KernelError` if one was not checked."""
     wrong = [launch for launch in launches if launch.findings]
     if not wrong:
+        for launch in launches:
+            if launch.not_checked:
+                missing = "; ".join(launch.not_checked)
+                raise KernelError(f"{launch.title} could not be checked: {missing}", code="NotChecked")
         return
     lines: list[str] = []
     for launch in wrong:

@@ -66,7 +66,7 @@ class KernelError(ClientError):
     """A compiled kernel could not be run to its end.
 
     `code` is one of `NotCompiled`, `NotDecoded` (the machine does not know an instruction), `LaunchRefused`,
-    `AssertionFailed`, `Trap` and `Endless`.
+    `AssertionFailed`, `Trap`, `Endless` and `NotChecked` (it ran, and not all of it could be looked at).
     """
 
 

@@ -241,3 +241,32 @@ def test_findings_say_where_and_by_whom() -> None:
     again = pickle.loads(pickle.dumps(caught.value))
     assert again.findings == caught.value.findings and str(again) == text
     raise_findings([KernelLaunch("k", (1, 1, 1), (32, 1, 1), [])])
+
+
+MEETINGS = """
+.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry meetings(.param .u32 meetings_count)
+{
+	.reg .pred %p<2>;
+	.reg .b32 %r<2>;
+	ld.param.u32 %r1, [meetings_count];
+$again:
+	bar.sync 0;
+	sub.u32 %r1, %r1, 1;
+	setp.ne.u32 %p1, %r1, 0;
+	@%p1 bra $again;
+	ret;
+}
+"""
+
+
+def test_what_was_not_checked_is_never_passed() -> None:
+    kernel = gpuemu.cuda.Kernel(MEETINGS)
+    assert kernel[1, 32](1000).not_checked == []
+    with pytest.raises(KernelError, match="meetings could not be checked: races") as caught:
+        kernel[1, 32](1 << 20)
+    assert caught.value.code == "NotChecked"
+    launch = gpuemu.cuda.Kernel(MEETINGS, raise_on_findings=False)[1, 32](1 << 20)
+    assert launch.findings == [] and len(launch.not_checked) == 1

@@ -176,7 +176,7 @@ pub struct AccessFinding {
     pub occurrences: u64,
 }
 
-/// How a launch is told apart from others of its kernel in messages, and how much work it was.
+/// How much work a launch was.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EmulationStatistics {
     /// Blocks that ran.

@@ -155,9 +155,10 @@ impl KernelProgram {
         let launch = Launch { grid, block, shared_bytes, arguments: given };
         let outcome = py.detach(|| self.program.launch(&launch, &options)).map_err(|error| launch_error(py, &error))?;
         write_back(&arguments, &outcome)?;
-        let Outcome { findings, more_findings, printed, statistics, .. } = outcome;
+        let Outcome { findings, more_findings, not_checked, printed, statistics, .. } = outcome;
         let seen = json!({
-            "findings": findings, "more_findings": more_findings, "printed": printed, "statistics": statistics,
+            "findings": findings, "more_findings": more_findings, "not_checked": not_checked, "printed": printed,
+            "statistics": statistics,
         });
         Ok(seen.to_string())
     }

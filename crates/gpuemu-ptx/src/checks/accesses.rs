@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(
             races(|log, clocks| {
                 log.push(record(0, 0, 100, true, clocks), &[1; 8]);
-                clocks.meet(&[0, 1]);
+                clocks.meet(&[0, 1], None);
                 log.push(record(0, 1, 100, false, clocks), &[]);
             }),
             0

@@ -5,6 +5,9 @@
 
 use std::collections::HashMap;
 
+/// Most that a block keeps of what its warps once knew.
+const MOST_KNOWLEDGE: usize = 1 << 21;
+
 /// A warp of a launch: its block, and its number there.
 pub type Agent = (u64, u32);
 
@@ -20,9 +23,23 @@ pub struct Knowledge {
 }
 
 impl Knowledge {
+    fn join(&mut self, other: &Self) {
+        for (mine, theirs) in self.own.iter_mut().zip(&other.own) {
+            *mine = (*mine).max(*theirs);
+        }
+        join(&mut self.foreign, &other.foreign);
+    }
+
     fn refresh(&mut self) {
         self.least = self.own.iter().copied().min().unwrap_or_default();
     }
+}
+
+/// What warps bring to a barrier that they do not wait at.
+#[derive(Debug, Clone)]
+pub struct Brought {
+    knowledge: Knowledge,
+    fenced: Option<HashMap<Agent, u32>>,
 }
 
 /// The clocks of the warps of a block, and all that they have come to know. Old knowledge is kept: accesses refer to it.
@@ -32,6 +49,7 @@ pub struct Clocks {
     clock: Vec<u32>,
     current: Vec<u32>,
     all: Vec<Knowledge>,
+    is_complete: bool,
     /// What a fence has made ready for the next strong write of a warp, and what strong reads have seen since the last.
     fenced: Vec<Option<HashMap<Agent, u32>>>,
     seen: Vec<HashMap<Agent, u32>>,
@@ -45,6 +63,7 @@ impl Clocks {
             clock: vec![1; warps],
             current: vec![0; warps],
             all: vec![Knowledge { own: vec![0; warps], least: 0, foreign: HashMap::new() }],
+            is_complete: true,
             fenced: vec![None; warps],
             seen: vec![HashMap::new(); warps],
         }
@@ -74,35 +93,73 @@ impl Clocks {
     }
 
     fn learn(&mut self, warps: &[u32], knowledge: Knowledge) {
-        self.all.push(knowledge);
+        match self.all.last_mut() {
+            // Whoever refers to the last then knows more than it did: nothing is called a race that is none.
+            Some(last) if !self.is_complete => {
+                last.join(&knowledge);
+                last.refresh();
+            }
+            _ => self.all.push(knowledge),
+        }
+        self.is_complete = self.all.len() < MOST_KNOWLEDGE;
         let number = self.all.len() as u32 - 1;
         for warp in warps {
             self.current[*warp as usize] = number;
         }
     }
 
-    /// These warps came together: each knows what all of them did and knew.
-    pub fn meet(&mut self, warps: &[u32]) {
+    /// These warps came together: each knows what all of them did and knew, and what those brought who did not wait.
+    /// Their clocks go on from the latest of them, so that those of warps which always meet stay the same.
+    pub fn meet(&mut self, warps: &[u32], brought: Option<Brought>) {
         let Some(first) = warps.first() else { return };
         let mut joined = self.knowledge(*first).clone();
         let mut fenced: Option<HashMap<Agent, u32>> = None;
         for warp in warps {
-            let known = &self.all[self.current[*warp as usize] as usize];
-            for (mine, theirs) in joined.own.iter_mut().zip(&known.own) {
-                *mine = (*mine).max(*theirs);
-            }
-            join(&mut joined.foreign, &known.foreign);
+            joined.join(&self.all[self.current[*warp as usize] as usize]);
             if let Some(ready) = &self.fenced[*warp as usize] {
                 join(fenced.get_or_insert_default(), ready);
             }
         }
+        if let Some(brought) = brought {
+            joined.join(&brought.knowledge);
+            if let Some(ready) = &brought.fenced {
+                join(fenced.get_or_insert_default(), ready);
+            }
+        }
+        let latest = warps.iter().map(|warp| self.clock(*warp)).max().unwrap_or_default();
         for warp in warps {
-            joined.own[*warp as usize] = self.clock[*warp as usize];
-            self.clock[*warp as usize] += 1;
+            joined.own[*warp as usize] = latest;
+            self.clock[*warp as usize] = latest + 1;
             self.fenced[*warp as usize] = fenced.clone();
         }
         joined.refresh();
         self.learn(warps, joined);
+    }
+
+    /// A warp comes to where others will learn what it did and knows, and goes on without waiting for them.
+    pub fn pass(&mut self, warp: u32, brought: &mut Option<Brought>) {
+        let mut knowledge = self.knowledge(warp).clone();
+        knowledge.own[warp as usize] = self.clock(warp);
+        self.clock[warp as usize] += 1;
+        let fenced = self.fenced[warp as usize].clone();
+        let Some(brought) = brought else {
+            *brought = Some(Brought { knowledge, fenced });
+            return;
+        };
+        brought.knowledge.join(&knowledge);
+        if let Some(ready) = &fenced {
+            join(brought.fenced.get_or_insert_default(), ready);
+        }
+    }
+
+    /// Whether all that was known at any time is kept.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// The latest clock of any warp.
+    pub fn latest(&self) -> u32 {
+        self.clock.iter().copied().max().unwrap_or_default()
     }
 
     /// All that a warp did and knows, as others will learn it.
@@ -201,9 +258,34 @@ mod tests {
         let mut clocks = Clocks::new(0, 2);
         assert!(clocks.knowledge(1).own[0] < clocks.clock(0));
         let before = clocks.clock(0);
-        clocks.meet(&[0, 1]);
+        clocks.meet(&[0, 1], None);
         assert!(clocks.knowledge(1).own[0] >= before);
         assert!(clocks.knowledge(1).own[0] < clocks.clock(0), "what comes after it is not ordered");
+    }
+
+    #[test]
+    fn warps_that_met_have_one_clock() {
+        let mut clocks = Clocks::new(0, 3);
+        clocks.meet(&[0], None);
+        clocks.meet(&[0], None);
+        let read = clocks.clock(0);
+        assert!(read > clocks.clock(1));
+        clocks.meet(&[0, 1, 2], None);
+        assert_eq!(clocks.clock(0), clocks.clock(2));
+        assert!(clocks.knowledge(1).least >= read);
+    }
+
+    #[test]
+    fn who_passes_a_barrier_brings_what_was_before_and_learns_nothing() {
+        let mut clocks = Clocks::new(0, 2);
+        let (before, theirs) = (clocks.clock(0), clocks.clock(1));
+        let mut brought = None;
+        clocks.pass(0, &mut brought);
+        let after = clocks.clock(0);
+        clocks.meet(&[1], brought);
+        assert!(clocks.knowledge(1).own[0] >= before);
+        assert!(clocks.knowledge(1).own[0] < after, "what it did after it passed is not ordered");
+        assert!(clocks.knowledge(0).own[1] < theirs, "it has not waited");
     }
 
     #[test]
@@ -211,10 +293,10 @@ mod tests {
         let mut table = ReleaseTable::default();
         let (mut first, mut second) = (Clocks::new(0, 2), Clocks::new(1, 2));
         let written = first.clock(1);
-        first.meet(&[0, 1]);
+        first.meet(&[0, 1], None);
         first.release(0, 64, &mut table);
         second.acquire(0, 64, &table);
-        second.meet(&[0, 1]);
+        second.meet(&[0, 1], None);
         assert!(second.knowledge(1).foreign[&(0, 1)] >= written);
         assert!(second.knowledge(1).foreign[&(0, 0)] < first.clock(0), "later writes are not released");
     }

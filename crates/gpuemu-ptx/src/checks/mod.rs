@@ -3,11 +3,12 @@
 pub mod accesses;
 pub mod clocks;
 pub mod collector;
+pub mod readers;
 pub mod shared_shadow;
 pub mod taint;
 
 pub use accesses::{AccessLog, AccessRecord, RacePair, find_races};
-pub use clocks::{Clocks, Knowledge, ReleaseTable};
+pub use clocks::{Brought, Clocks, Knowledge, ReleaseTable};
 pub use collector::{Collector, Sighting};
 pub use shared_shadow::{Conflict, SharedShadow};
 pub use taint::{Flow, Suspects, Taint};

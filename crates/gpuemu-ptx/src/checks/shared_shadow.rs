@@ -4,6 +4,7 @@
 //! ordered by a barrier is a race; pieces under an asynchronous copy belong to nobody until the copy was waited for.
 
 use super::clocks::{Clocks, Knowledge};
+use super::readers::Readers;
 
 /// Who did something: clock, warp and lane, in one number. Larger clocks are larger numbers.
 const LANE_BITS: u32 = 5;
@@ -13,10 +14,10 @@ const SEVERAL_LANES: u32 = 1 << (LANE_BITS + WARP_BITS);
 /// Several warps.
 const SEVERAL_WARPS: u32 = 1 << (LANE_BITS + WARP_BITS + 1);
 const CLOCK_SHIFT: u32 = LANE_BITS + WARP_BITS + 2;
-/// The largest clock; from there on everything counts as ordered, which no block has come near.
+/// The largest clock; from there on everything counts as ordered.
 const MOST_CLOCK: u32 = (1 << (32 - CLOCK_SHIFT)) - 2;
-/// A piece that an asynchronous copy is on its way to.
-const IN_FLIGHT: u32 = u32::MAX;
+/// The clock of a piece that an asynchronous copy is on its way to; the rest of the key is who began it.
+const IN_FLIGHT: u32 = MOST_CLOCK + 1;
 
 /// A thread of the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,10 @@ impl Accessor {
         clock.min(MOST_CLOCK) << CLOCK_SHIFT | self.warp << LANE_BITS | self.lane
     }
 
+    fn in_flight(self) -> u32 {
+        IN_FLIGHT << CLOCK_SHIFT | self.warp << LANE_BITS | self.lane
+    }
+
     fn of(key: u32) -> Self {
         Self { warp: key >> LANE_BITS & 31, lane: key & 31 }
     }
@@ -44,6 +49,8 @@ pub struct Stamp {
     step: u32,
     /// Keys below this are of accesses that the warp knows of, whoever made them.
     limit: u32,
+    /// Keys below this are, if a lane of the warp itself made them.
+    own_limit: u32,
     /// The key of lane 0.
     key: u32,
 }
@@ -52,8 +59,11 @@ impl Stamp {
     /// Of a warp that is at an instruction.
     #[inline]
     pub fn new(warp: u32, step: u32, clocks: &Clocks) -> Self {
-        let limit = (clocks.knowledge(warp).least.min(MOST_CLOCK) + 1) << CLOCK_SHIFT;
-        Self { warp, step, limit, key: Accessor { warp, lane: 0 }.key(clocks.clock(warp)) }
+        let knowledge = clocks.knowledge(warp);
+        let limit = |known: u32| (known.min(MOST_CLOCK) + 1) << CLOCK_SHIFT;
+        let own_limit = limit(knowledge.own.get(warp as usize).copied().unwrap_or_default());
+        let key = Accessor { warp, lane: 0 }.key(clocks.clock(warp));
+        Self { warp, step, limit: limit(knowledge.least), own_limit, key }
     }
 }
 
@@ -75,8 +85,16 @@ pub struct SharedRun {
 pub enum Conflict {
     /// Nothing wrote it before.
     Uninitialised,
-    /// An asynchronous copy to it was not waited for; the instruction that began the copy.
-    InFlight(u32),
+    /// An asynchronous copy to it was not waited for.
+    InFlight {
+        /// The instruction that began the copy.
+        step: u32,
+        /// Who did.
+        by: Accessor,
+    },
+    /// Several warps read it, and not all of them met the one that writes it now: only with every reader kept can be said
+    /// whether those that did not were before it.
+    Unsure,
     /// Somebody else accessed it, and nothing orders the two.
     Race {
         /// The other's instruction.
@@ -96,11 +114,13 @@ pub struct SharedShadow {
     write_steps: Vec<u32>,
     reads: Vec<u32>,
     read_steps: Vec<u32>,
+    /// Every reader, where they are kept.
+    readers: Option<Readers>,
 }
 
 impl SharedShadow {
-    /// Of so many bytes, in pieces of 1, 2 or 4.
-    pub fn new(bytes: usize, granule: u32) -> Self {
+    /// Of so many bytes, in pieces of 1, 2 or 4, with every reader of each or the last.
+    pub fn new(bytes: usize, granule: u32, every_reader: bool) -> Self {
         let granule = granule.clamp(1, 4).next_power_of_two();
         let pieces = bytes.div_ceil(granule as usize);
         Self {
@@ -109,13 +129,22 @@ impl SharedShadow {
             write_steps: vec![0; pieces],
             reads: vec![0; pieces],
             read_steps: vec![0; pieces],
+            readers: every_reader.then(Readers::default),
         }
+    }
+
+    /// Whether accesses at these clocks can still be told from earlier ones.
+    pub fn follows(clocks: &Clocks) -> bool {
+        clocks.is_complete() && clocks.latest() <= MOST_CLOCK
     }
 
     /// As at the beginning of a block.
     pub fn clear(&mut self) {
         self.writes.fill(0);
         self.reads.fill(0);
+        if let Some(readers) = &mut self.readers {
+            readers.clear();
+        }
     }
 
     #[inline(always)]
@@ -142,6 +171,9 @@ impl SharedShadow {
         let range = self.pieces(run.offset, run.lane_bytes * run.lanes);
         let shift = self.lane_shift(run.lane_bytes);
         let key = stamp.key + run.first as u32;
+        if self.readers.is_some() {
+            self.keep_readers(range.clone(), shift, run.first, stamp, clocks);
+        }
         let suspicious = match range.len() {
             // Rows of matrices, and words or vectors of a whole warp: lengths that the compiler unrolls.
             4 => self.note_read::<4>(range.start, shift, key, stamp),
@@ -155,6 +187,16 @@ impl SharedShadow {
         if suspicious { self.conflict_of_read(range, shift, run.first, stamp, clocks, is_strong) } else { None }
     }
 
+    #[cold]
+    fn keep_readers(&mut self, range: std::ops::Range<usize>, shift: u32, first: usize, stamp: Stamp, clocks: &Clocks) {
+        let Some(readers) = &mut self.readers else { return };
+        let (clock, knowledge) = (clocks.clock(stamp.warp), clocks.knowledge(stamp.warp));
+        for place in range.clone() {
+            let by = Accessor { warp: stamp.warp, lane: first as u32 + ((place - range.start) as u32 >> shift) };
+            readers.note(place, by, clock, stamp.step, knowledge);
+        }
+    }
+
     /// Notes that pieces are read; whether something about them may be wrong.
     #[inline(always)]
     fn note_read<const PIECES: usize>(&mut self, start: usize, shift: u32, key: u32, stamp: Stamp) -> bool {
@@ -166,7 +208,7 @@ impl SharedShadow {
         }
         if let Some(reads) = self.reads[start..].first_chunk_mut::<PIECES>() {
             for (place, read) in reads.iter_mut().enumerate() {
-                *read = with_reader(*read, key + (place as u32 >> shift), stamp.limit);
+                *read = with_reader(*read, key + (place as u32 >> shift), stamp);
             }
         }
         if let Some(steps) = self.read_steps[start..].first_chunk_mut::<PIECES>() {
@@ -193,8 +235,8 @@ impl SharedShadow {
             let other_step = self.write_steps[place];
             let wrong = if write == 0 {
                 Conflict::Uninitialised
-            } else if write == IN_FLIGHT {
-                Conflict::InFlight(other_step)
+            } else if is_in_flight(write) {
+                Conflict::InFlight { step: other_step, by: Accessor::of(write) }
             } else if ordered(write, reader, knowledge) || (is_strong(stamp.step) && is_strong(other_step)) {
                 continue;
             } else {
@@ -244,7 +286,13 @@ impl SharedShadow {
 
     /// Rows of 16 bytes, one a lane from the first on, are read; whether something about one of them may be wrong.
     #[inline(always)]
-    pub fn read_rows(&mut self, offsets: &[u32], stamp: Stamp) -> bool {
+    pub fn read_rows(&mut self, offsets: &[u32], stamp: Stamp, clocks: &Clocks) -> bool {
+        if self.readers.is_some() {
+            for (lane, offset) in offsets.iter().enumerate() {
+                let range = self.pieces(*offset as usize, 16);
+                self.keep_readers(range, self.lane_shift(16), lane, stamp, clocks);
+            }
+        }
         match self.granule_shift {
             2 => self.note_rows::<4>(offsets, stamp),
             1 => self.note_rows::<8>(offsets, stamp),
@@ -265,7 +313,7 @@ impl SharedShadow {
             let key = stamp.key + lane as u32;
             if let Some(reads) = self.reads[start..].first_chunk_mut::<PIECES>() {
                 for read in reads {
-                    *read = with_reader(*read, key, stamp.limit);
+                    *read = with_reader(*read, key, stamp);
                 }
             }
             if let Some(steps) = self.read_steps[start..].first_chunk_mut::<PIECES>() {
@@ -320,7 +368,8 @@ impl SharedShadow {
         let range = self.pieces(run.offset, run.lane_bytes * run.lanes);
         let shift = self.lane_shift(run.lane_bytes);
         let conflict = self.conflict_of_write(range.clone(), shift, run.first, stamp, clocks, |_| false, |_, _| false);
-        set(&mut self.writes, range.clone(), IN_FLIGHT);
+        let key = Accessor { warp: stamp.warp, lane: run.first as u32 }.in_flight();
+        self.set_writer(range.clone(), shift, key);
         set(&mut self.write_steps, range, stamp.step);
         conflict
     }
@@ -377,39 +426,44 @@ impl SharedShadow {
             let (write_step, read_step) = (self.write_steps[place], self.read_steps[place]);
             let at = place << self.granule_shift;
             let strong = |other: u32| is_strong(stamp.step) && is_strong(other);
-            if write == IN_FLIGHT {
-                return Some((at, Conflict::InFlight(write_step)));
+            if is_in_flight(write) {
+                return Some((at, Conflict::InFlight { step: write_step, by: Accessor::of(write) }));
             }
             if !ordered(write, writer, knowledge) && !strong(write_step) && !unchanged(at, 1 << self.granule_shift) {
                 let other = Accessor::of(write);
                 return Some((at, Conflict::Race { step: write_step, other, wrote: true }));
             }
-            if !ordered(read, writer, knowledge) && !strong(read_step) {
+            if let Some(readers) = &self.readers {
+                if let Some((other, step)) =
+                    readers.unordered(place, writer, knowledge).filter(|(_, step)| !strong(*step))
+                {
+                    return Some((at, Conflict::Race { step, other, wrote: false }));
+                }
+            } else if !ordered(read, writer, knowledge) && !strong(read_step) {
                 let other = Accessor::of(read);
-                return Some((at, Conflict::Race { step: read_step, other, wrote: false }));
+                let race = Conflict::Race { step: read_step, other, wrote: false };
+                return Some((at, if read & SEVERAL_WARPS == 0 { race } else { Conflict::Unsure }));
             }
         }
         None
     }
-
-    /// Who last wrote a byte, if anybody did.
-    pub fn last_writer(&self, offset: usize) -> Option<(Accessor, u32)> {
-        let place = offset >> self.granule_shift;
-        let key = *self.writes.get(place)?;
-        (key != 0 && key != IN_FLIGHT).then(|| (Accessor::of(key), self.write_steps[place]))
-    }
 }
 
-/// Who has read a piece, now that the thread in `key` has: earlier readers are forgotten where the thread knows of them,
-/// which is so below `limit`.
+/// Whether a copy to a piece is on its way.
+fn is_in_flight(write: u32) -> bool {
+    write >> CLOCK_SHIFT == IN_FLIGHT
+}
+
+/// Who has read a piece, now that the thread in `key` has: earlier readers are forgotten where the thread knows of them.
 #[inline(always)]
-fn with_reader(read: u32, key: u32, limit: u32) -> u32 {
+fn with_reader(read: u32, key: u32, stamp: Stamp) -> u32 {
     // A key has neither mark, so that a mark of the earlier reader is a difference.
     let differs = read ^ key;
     let same_thread = differs & (2 * SEVERAL_WARPS - 1) == 0;
     let same_warp = differs & (SEVERAL_WARPS | (SEVERAL_LANES - (1 << LANE_BITS))) == 0;
     let several = if same_warp { SEVERAL_LANES } else { SEVERAL_WARPS };
-    let several = if read < limit || same_thread { 0 } else { several };
+    let known = read < stamp.limit || (same_warp && read < stamp.own_limit);
+    let several = if known || same_thread { 0 } else { several };
     // The later of the clocks counts for all of them.
     if several == 0 { key } else { key.max(read) | several }
 }
@@ -463,22 +517,22 @@ mod tests {
     #[test]
     fn a_barrier_between_write_and_read_is_needed() {
         let mut clocks = Clocks::new(0, 2);
-        let mut shadow = SharedShadow::new(64, 4);
+        let mut shadow = SharedShadow::new(64, 4, false);
         assert_eq!(read(&mut shadow, THREAD, &clocks), Some(Conflict::Uninitialised));
-        clocks.meet(&[0, 1]);
+        clocks.meet(&[0, 1], None);
         assert_eq!(write(&mut shadow, THREAD, &clocks, false), None);
         assert_eq!(read(&mut shadow, THREAD, &clocks), None);
         assert!(matches!(
             read(&mut shadow, OTHER, &clocks),
             Some(Conflict::Race { step: 9, other: THREAD, wrote: true })
         ));
-        clocks.meet(&[0, 1]);
+        clocks.meet(&[0, 1], None);
         assert_eq!(read(&mut shadow, OTHER, &clocks), None);
         assert!(matches!(
             write(&mut shadow, THREAD, &clocks, false),
             Some(Conflict::Race { step: 7, wrote: false, .. })
         ));
-        clocks.meet(&[0, 1]);
+        clocks.meet(&[0, 1], None);
         assert_eq!(write(&mut shadow, THREAD, &clocks, false), None);
         assert_eq!(write(&mut shadow, OTHER, &clocks, true), None, "the same value is no harm");
         assert!(write(&mut shadow, THREAD, &clocks, false).is_some());
@@ -487,40 +541,71 @@ mod tests {
     #[test]
     fn several_readers_are_all_remembered() {
         let mut clocks = Clocks::new(0, 3);
-        let mut shadow = SharedShadow::new(64, 4);
+        let mut shadow = SharedShadow::new(64, 4, false);
         write(&mut shadow, THREAD, &clocks, false);
-        clocks.meet(&[0, 1, 2]);
+        clocks.meet(&[0, 1, 2], None);
         read(&mut shadow, THREAD, &clocks);
         read(&mut shadow, OTHER, &clocks);
         read(&mut shadow, THREAD, &clocks);
-        assert!(write(&mut shadow, THREAD, &clocks, false).is_some(), "warp 1 has read it too");
+        assert_eq!(write(&mut shadow, THREAD, &clocks, false), Some(Conflict::Unsure), "warp 1 has read it too");
+    }
+
+    #[test]
+    fn warps_that_met_are_told_from_those_that_did_not_where_every_reader_is_kept() {
+        let mut clocks = Clocks::new(0, 3);
+        let mut shadow = SharedShadow::new(64, 4, true);
+        write(&mut shadow, THREAD, &clocks, false);
+        clocks.meet(&[0, 1, 2], None);
+        read(&mut shadow, THREAD, &clocks);
+        read(&mut shadow, OTHER, &clocks);
+        clocks.meet(&[0, 1], None);
+        assert_eq!(write(&mut shadow, THREAD, &clocks, false), None, "warp 2 has not read it");
+        clocks.meet(&[0, 1, 2], None);
+        read(&mut shadow, THREAD, &clocks);
+        read(&mut shadow, OTHER, &clocks);
+        clocks.meet(&[0, 2], None);
+        let race = Conflict::Race { step: 7, other: OTHER, wrote: false };
+        assert_eq!(write(&mut shadow, THREAD, &clocks, false), Some(race));
+    }
+
+    #[test]
+    fn a_lane_that_read_before_its_warp_met_is_no_reader_beside_another() {
+        let mut clocks = Clocks::new(0, 2);
+        let mut shadow = SharedShadow::new(64, 4, false);
+        let neighbour = Accessor { lane: 1, ..THREAD };
+        write(&mut shadow, THREAD, &clocks, false);
+        clocks.meet(&[0, 1], None);
+        read(&mut shadow, neighbour, &clocks);
+        clocks.meet(&[0], None);
+        read(&mut shadow, THREAD, &clocks);
+        assert_eq!(write(&mut shadow, THREAD, &clocks, false), None);
     }
 
     #[test]
     fn a_barrier_of_the_warp_orders_its_lanes() {
         let mut clocks = Clocks::new(0, 2);
-        let mut shadow = SharedShadow::new(64, 4);
+        let mut shadow = SharedShadow::new(64, 4, false);
         let neighbour = Accessor { lane: 1, ..THREAD };
         write(&mut shadow, THREAD, &clocks, false);
         assert!(read(&mut shadow, neighbour, &clocks).is_some());
-        clocks.meet(&[0]);
+        clocks.meet(&[0], None);
         assert_eq!(read(&mut shadow, neighbour, &clocks), None);
         read(&mut shadow, THREAD, &clocks);
-        clocks.meet(&[0]);
+        clocks.meet(&[0], None);
         assert_eq!(write(&mut shadow, THREAD, &clocks, false), None, "both readers are lanes of the warp");
     }
 
     #[test]
     fn a_copy_in_flight_belongs_to_nobody() {
         let mut clocks = Clocks::new(0, 2);
-        let mut shadow = SharedShadow::new(64, 4);
+        let mut shadow = SharedShadow::new(64, 4, false);
         let copy = SharedRun { offset: 0, lane_bytes: 16, lanes: 1, first: 0 };
         assert_eq!(shadow.begin_copy(copy, Stamp::new(0, 3, &clocks), &clocks), None);
-        assert_eq!(read(&mut shadow, THREAD, &clocks), Some(Conflict::InFlight(3)));
+        assert_eq!(read(&mut shadow, OTHER, &clocks), Some(Conflict::InFlight { step: 3, by: THREAD }));
         shadow.end_copy(copy, 0, &clocks);
         assert_eq!(read(&mut shadow, THREAD, &clocks), None);
         assert!(read(&mut shadow, OTHER, &clocks).is_some());
-        clocks.meet(&[0, 1]);
+        clocks.meet(&[0, 1], None);
         assert_eq!(read(&mut shadow, OTHER, &clocks), None);
     }
 }

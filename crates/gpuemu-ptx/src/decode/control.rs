@@ -192,7 +192,6 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
             [number, threads] => (number, Some(threads)),
             _ => return Err("the number of the barrier is missing".to_string()),
         };
-        self.partial_barriers |= threads.is_some() || !matches!(number, Operand::Integer(_));
         let number = self.operand_of_width(at, number, ScalarType::U32)?;
         let threads = threads.map(|threads| self.operand_of_width(at, threads, ScalarType::U32)).transpose()?;
         let reduction = match (result, source) {

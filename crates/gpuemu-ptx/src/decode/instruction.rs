@@ -48,7 +48,7 @@ pub enum Action {
     Load(Box<Transfer>),
     /// Registers to memory.
     Store(Box<Transfer>),
-    /// A number from the kernel's own parameters, or of a call, at a place that is known.
+    /// Memory read and written in one step.
     Atomic(Box<Atomic>),
     /// An asynchronous copy from global to shared memory.
     CopyAsync(Box<CopyAsync>),

@@ -85,8 +85,6 @@ pub struct DecodedEntry {
     pub frame_bytes: u32,
     /// Whether blocks can hear of each other before the launch ends: atomics, fences, volatile accesses.
     pub communicates: bool,
-    /// Whether a barrier may be for some threads of a block only.
-    pub partial_barriers: bool,
     /// The smallest piece of shared memory that an access touches.
     pub shared_granule: u32,
     /// Threads of a block that the code demands, and the most that it allows.
@@ -111,7 +109,6 @@ struct Decoder<'s, 'm, 'a> {
     calls: Vec<(usize, &'a str)>,
     zeroed: Vec<(Slot, u32)>,
     communicates: bool,
-    partial_barriers: bool,
     shared_granule: u32,
 }
 
@@ -155,7 +152,6 @@ pub fn decode(source: &Source, entry: Option<&str>, options: DecodeOptions) -> R
         calls: Vec::new(),
         zeroed: Vec::new(),
         communicates: false,
-        partial_barriers: false,
         shared_granule: 4,
     };
     decoder.entry(found)
@@ -217,7 +213,6 @@ impl<'m, 'a> Decoder<'_, 'm, 'a> {
             shared_variables: self.layout.shared_variables,
             frame_bytes: self.layout.frame_bytes,
             communicates: self.communicates,
-            partial_barriers: self.partial_barriers,
             shared_granule: self.shared_granule,
             required_block,
             most_threads,

@@ -1,6 +1,6 @@
 //! A block: its warps, its shared memory, and its barriers.
 
-use crate::checks::{Clocks, SharedShadow};
+use crate::checks::{Brought, Clocks, SharedShadow};
 use crate::registers::LANES;
 
 use super::warp::{Wait, Warp};
@@ -21,6 +21,8 @@ pub struct BarrierState {
     pub votes: (u32, u32),
     /// The instruction that the first came by.
     pub step: u32,
+    /// What those brought that have gone on without waiting.
+    pub brought: Option<Brought>,
 }
 
 impl BarrierState {
@@ -96,13 +98,10 @@ impl Block {
         let state = std::mem::replace(state, BarrierState { arrived: vec![0; warps], ..BarrierState::default() });
         let full = state.expected.is_none();
         // Those that ended before count as if they had come: nothing of theirs is under way any more.
-        let met: Vec<u32> = (0..warps as u32)
-            .filter(|warp| {
-                let found = &self.warps[*warp as usize];
-                state.arrived[*warp as usize] != 0 || (full && found.live == 0)
-            })
-            .collect();
-        self.clocks.meet(&met);
+        let waits = |warp: &Warp| warp.fragments.iter().any(|fragment| fragment.wait == Wait::Barrier(number));
+        let met = self.warps.iter().filter(|warp| waits(warp) || (full && warp.live == 0));
+        let met: Vec<u32> = met.map(|warp| warp.number).collect();
+        self.clocks.meet(&met, state.brought.clone());
         for warp in &mut self.warps {
             for fragment in &mut warp.fragments {
                 if fragment.wait == Wait::Barrier(number) {

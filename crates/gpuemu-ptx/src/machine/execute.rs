@@ -326,8 +326,8 @@ impl Worker<'_, '_> {
         let expected = barrier.threads.map(|threads| warp.file.b32(threads)[lane as usize]);
         let thread = self.thread_place(block.place, warp.number, lane);
         let (block_number, checks) = (block.number, self.context.checks);
-        let mut note = |fault: AccessFault, message: String| {
-            if checks.sync {
+        let mut note = |always: bool, fault: AccessFault, message: String| {
+            if always || checks.sync {
                 self.collector.note(block_number, Some(step), fault, None, || Sighting {
                     fault,
                     message,
@@ -342,6 +342,7 @@ impl Worker<'_, '_> {
         };
         if barrier.aligned && active != warp.live {
             note(
+                false,
                 AccessFault::DivergentBarrier,
                 format!(
                     "only lanes {active:#010x} of the warp's {:#010x} came to this barrier, which all must reach together",
@@ -351,16 +352,26 @@ impl Worker<'_, '_> {
         }
         if expected.is_some_and(|expected| expected % LANES as u32 != 0 || expected == 0) {
             let count = expected.unwrap_or_default();
-            note(AccessFault::BarrierCount, format!("a barrier for {count} threads: it must be a multiple of 32"));
+            note(
+                false,
+                AccessFault::BarrierCount,
+                format!("a barrier for {count} threads: it must be a multiple of 32"),
+            );
         }
         let Some(state) = block.barriers.get_mut(number as usize) else {
-            note(AccessFault::BarrierCount, format!("barrier {number} is none of the {BARRIERS} that a block has"));
+            // There is nothing to wait at: whatever follows is not what the kernel was meant to do.
+            let message = format!("barrier {number} is none of the {BARRIERS} that a block has");
+            note(true, AccessFault::BarrierCount, message);
             return Next::Following;
         };
         if state.in_use() && state.expected != expected {
             let waits = state.expected.map_or("all threads".to_string(), |count| format!("{count} threads"));
             let asks = expected.map_or("all threads".to_string(), |count| format!("{count} threads"));
-            note(AccessFault::BarrierCount, format!("barrier {number} waits for {waits} but this asks for {asks}"));
+            note(
+                false,
+                AccessFault::BarrierCount,
+                format!("barrier {number} waits for {waits} but this asks for {asks}"),
+            );
         }
         if !state.in_use() {
             (state.expected, state.step) = (expected, step);
@@ -384,6 +395,7 @@ impl Worker<'_, '_> {
             state.votes.1 += active.count_ones();
         }
         if barrier.action == BarrierAction::Arrive {
+            block.clocks.pass(warp.number, &mut state.brought);
             return Next::Following;
         }
         let fragment = &mut warp.fragments[place];

@@ -16,7 +16,7 @@ use crate::memory::GlobalMemory;
 const MOST_THREADS: u64 = 1024;
 /// Most shared memory of a block, static and dynamic: that of an H100, less what the system keeps.
 const MOST_SHARED_BYTES: u64 = 227 * 1024;
-/// Buffers above this are not given back whole: only where they were written would tell anything.
+/// Buffers above this whose contents were not given are not given back: the machine holds only what was touched of them.
 const MOST_RETURNED: u64 = 1 << 30;
 
 /// Runs a launch.
@@ -29,17 +29,39 @@ pub(super) fn run(program: &DecodedEntry, launch: &Launch, options: &LaunchOptio
     let alone = program.communicates || options.trace.is_some();
     let workers = if alone { 1 } else { workers.clamp(1, blocks.min(256) as usize) };
     let order = BlockSequence::new(options.order, blocks);
-    let (outcome, races) = run_with(program, launch, options, workers, &order, None)?;
-    if races.is_empty() {
-        return Ok(outcome);
+    let run_with = |workers: usize, watch: Watch| run_with(program, launch, options, workers, &order, watch);
+    let mut ran = run_with(workers, Watch::default())?;
+    let every_reader = ran.unsure;
+    if every_reader {
+        ran = run_with(workers, Watch { every_reader, suspects: None })?;
+    }
+    if ran.races.is_empty() {
+        return Ok(ran.outcome);
     }
     // What a race leaves behind depends on who was first: the same every time is only had from one worker. And a read that
     // races is only harmful if something depends on what it gave: that is followed in this second run.
     let mut suspects = Suspects::default();
-    for (reader, lane) in races.iter().flat_map(|pair| &pair.readers) {
+    for (reader, lane) in ran.races.iter().flat_map(|pair| &pair.readers) {
         suspects.add(*reader, *lane);
     }
-    run_with(program, launch, options, 1, &order, Some(suspects)).map(|(outcome, _)| outcome)
+    run_with(1, Watch { every_reader, suspects: Some(suspects) }).map(|ran| ran.outcome)
+}
+
+/// What a run watches that only some launches need.
+#[derive(Default)]
+struct Watch {
+    /// Every reader of shared memory.
+    every_reader: bool,
+    /// Where the values of reads go that may race.
+    suspects: Option<Suspects>,
+}
+
+/// What came of a run.
+struct Ran {
+    outcome: Outcome,
+    races: Vec<RacePair>,
+    /// Whether it takes every reader of shared memory to know of all races.
+    unsure: bool,
 }
 
 fn run_with(
@@ -48,8 +70,8 @@ fn run_with(
     options: &LaunchOptions,
     workers: usize,
     order: &BlockSequence,
-    suspects: Option<Suspects>,
-) -> Result<(Outcome, Vec<RacePair>), LaunchError> {
+    watch: Watch,
+) -> Result<Ran, LaunchError> {
     let checks = Checks::of(&options.checks);
     let (memory, parameters) = place(program, launch, checks.init)?;
     let shared_bytes = program.static_shared_bytes as usize + launch.shared_bytes as usize;
@@ -64,7 +86,8 @@ fn run_with(
         checks,
         most_steps: options.most_steps,
         trace: options.trace,
-        suspects,
+        suspects: watch.suspects,
+        every_reader: watch.every_reader,
         stopped: AtomicU64::new(u64::MAX),
     };
     let next = AtomicU64::new(0);
@@ -94,13 +117,14 @@ fn finish(
     launch: &Launch,
     options: &LaunchOptions,
     results: Vec<Finished>,
-) -> Result<(Outcome, Vec<RacePair>), LaunchError> {
+) -> Result<Ran, LaunchError> {
     let mut statistics = EmulationStatistics::default();
     let mut printed = Vec::new();
     let mut collector = Collector::default();
     let mut logs = Vec::new();
     let mut trace = Vec::new();
     let mut used = HashSet::new();
+    let (mut unsure, mut unfollowed) = (false, false);
     let mut stopped: Option<(u64, LaunchError)> = None;
     for mut finished in results {
         if let Err((block, error)) = finished.result
@@ -115,6 +139,8 @@ fn finish(
         collector.merge(finished.collector);
         logs.push(finished.log);
         used.extend(finished.used);
+        unsure |= finished.unsure;
+        unfollowed |= finished.unfollowed;
         trace.append(&mut finished.trace);
     }
     if let Some((_, error)) = stopped {
@@ -135,6 +161,9 @@ fn finish(
     if logs.iter().any(|log| log.incomplete) {
         not_checked.push("races in global memory: there were more accesses than are kept".to_string());
     }
+    if unfollowed {
+        not_checked.push("races: a block had more barriers than they are told apart by".to_string());
+    }
     let (findings, more_findings) = collector.finish(&context.program.places, options.most_findings);
     let variables = context.program.variables.len();
     let buffers = launch.arguments.iter().filter_map(|argument| match argument {
@@ -143,7 +172,8 @@ fn finish(
     });
     let memory = context.memory.into_bytes().skip(variables);
     let returned = buffers.zip(memory).map(|(buffer, bytes)| {
-        if buffer.role == Role::Input || buffer.bytes > MOST_RETURNED { Vec::new() } else { bytes.into_vec() }
+        let sparse = buffer.bytes > MOST_RETURNED && buffer.contents.is_empty();
+        if buffer.role == Role::Input || sparse { Vec::new() } else { bytes.into_vec() }
     });
     let outcome = Outcome {
         buffers: returned.collect(),
@@ -154,7 +184,7 @@ fn finish(
         trace,
         statistics,
     };
-    Ok((outcome, races))
+    Ok(Ran { outcome, races, unsure })
 }
 
 fn note_races(context: &Context<'_>, races: &[RacePair], collector: &mut Collector) {
@@ -196,8 +226,7 @@ fn note_races(context: &Context<'_>, races: &[RacePair], collector: &mut Collect
 }
 
 fn note_unwritten(context: &Context<'_>, collector: &mut Collector) {
-    // Buffers that are larger than what is kept of them are not looked through.
-    let outputs = context.memory.allocations().iter().filter(|found| found.output && found.len() <= MOST_RETURNED);
+    let outputs = context.memory.allocations().iter().filter(|found| found.output);
     for (number, allocation) in outputs.enumerate() {
         let Some(written) = &allocation.written else { continue };
         let Some(first) = written.first_unset() else { continue };

@@ -64,7 +64,7 @@ impl Worker<'_, '_> {
         }
         if self.context.checks.race || self.context.checks.init {
             let stamp = Stamp::new(warp, access.step, &block.clocks);
-            if block.shadow.read_rows(&offsets[..count], stamp) {
+            if block.shadow.read_rows(&offsets[..count], stamp, &block.clocks) {
                 self.explain_rows(block, warp, all, access, stamp, count);
             }
         }

@@ -185,10 +185,15 @@ impl Worker<'_, '_> {
                 format!("read of shared memory at {at:#x}, which nothing has written"),
                 None,
             ),
-            Conflict::InFlight(step) if checks.race => {
+            Conflict::InFlight { step, by } if checks.race => {
+                let other = self.thread_place(block.place, by.warp, by.lane);
                 let message =
                     format!("{verb} of shared memory at {at:#x} while an asynchronous copy to it is in flight");
-                (AccessFault::CopyInFlight, message, Some((step, thread, true)))
+                (AccessFault::CopyInFlight, message, Some((step, other, true)))
+            }
+            Conflict::Unsure => {
+                self.unsure |= checks.race;
+                return;
             }
             Conflict::Race { step, other, wrote } if checks.race => {
                 let other = self.thread_place(block.place, other.warp, other.lane);

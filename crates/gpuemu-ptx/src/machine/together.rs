@@ -47,7 +47,7 @@ impl Worker<'_, '_> {
         match action {
             // What was done before is ordered from here on. Lanes that the mask leaves out count as ordered too: telling
             // them apart would need a clock a lane.
-            Action::WarpBarrier(_) => block.clocks.meet(&[warp.number]),
+            Action::WarpBarrier(_) => block.clocks.meet(&[warp.number], None),
             Action::Shuffle(shuffle) => self.shuffle(block, warp, shuffle, step, active, &members),
             Action::Vote(vote) => vote_of(warp, vote, active, &members),
             Action::Match(matching) => match_of(warp, matching, active, &members),

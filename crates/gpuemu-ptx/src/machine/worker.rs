@@ -48,6 +48,8 @@ pub struct Context<'p> {
     pub trace: Option<Trace>,
     /// Reads whose values are followed.
     pub suspects: Option<Suspects>,
+    /// Whether every reader of shared memory is kept.
+    pub every_reader: bool,
     /// The first block that stopped the launch; those after it are not begun.
     pub stopped: AtomicU64,
 }
@@ -63,6 +65,10 @@ pub struct Worker<'c, 'p> {
     pub(super) releases: ReleaseTable,
     /// What is followed through registers.
     pub(super) taint: Option<Taint>,
+    /// Whether it takes every reader of shared memory to know whether there is a race.
+    pub(super) unsure: bool,
+    /// Whether a block had more barriers than races of shared memory are told apart by.
+    unfollowed: bool,
     /// Bytes of the access that is under way, lane by lane.
     pub(super) stage: Box<[u64; 32 * 8]>,
     pub(super) trace: Vec<String>,
@@ -89,6 +95,8 @@ impl<'c, 'p> Worker<'c, 'p> {
             log: AccessLog::new(context.suspects.is_some()),
             releases: ReleaseTable::default(),
             taint: context.suspects.clone().map(Taint::of),
+            unsure: false,
+            unfollowed: false,
             stage: Box::new([0; 32 * 8]),
             trace: Vec::new(),
             printed: Vec::new(),
@@ -143,7 +151,8 @@ impl<'c, 'p> Worker<'c, 'p> {
         block.shared.resize(context.shared_bytes, POISON);
         if context.checks.race || context.checks.init {
             if block.warps.is_empty() {
-                block.shadow = SharedShadow::new(context.shared_bytes, context.program.shared_granule);
+                block.shadow =
+                    SharedShadow::new(context.shared_bytes, context.program.shared_granule, context.every_reader);
             } else {
                 block.shadow.clear();
             }
@@ -227,6 +236,7 @@ impl<'c, 'p> Worker<'c, 'p> {
         if let Some(taint) = &mut self.taint {
             block.warps.iter().for_each(|warp| taint.end(block.number, warp.number));
         }
+        self.unfollowed |= self.context.checks.race && !SharedShadow::follows(&block.clocks);
         self.log.end_block(block.number, std::mem::take(&mut block.clocks));
         self.spare.push(block);
     }
@@ -360,6 +370,8 @@ impl<'c, 'p> Worker<'c, 'p> {
             collector: self.collector,
             log: self.log,
             used: self.taint.map(Taint::into_used).unwrap_or_default(),
+            unsure: self.unsure,
+            unfollowed: self.unfollowed,
             trace: self.trace,
             printed: self.printed,
             statistics: self.statistics,
@@ -378,6 +390,10 @@ pub struct Finished {
     pub log: AccessLog,
     /// Readers whose values were used, of those that were followed.
     pub used: HashSet<Reader>,
+    /// Whether it takes every reader of shared memory to know whether there is a race.
+    pub unsure: bool,
+    /// Whether a block had more barriers than races of shared memory are told apart by.
+    pub unfollowed: bool,
     /// The trace.
     pub trace: Vec<String>,
     /// What blocks printed, by their number.

@@ -45,11 +45,15 @@ fn an_offset_of_32_bits_that_overflows() {
     };
     // A buffer of 2.2 billion words, of which the machine holds only what is touched.
     let huge = words("out", Role::Output, &[], 2_200_000_000);
-    let finding = only_finding(&source(narrow), &along(1, 1, vec![huge.clone(), word((1 << 29) + 3)]));
-    assert_at(&finding, AccessFault::OutOfBounds, 22);
+    let launch = along(1, 1, vec![huge.clone(), word((1 << 29) + 3)]);
+    let findings = run(&source(narrow), &launch).unwrap().findings;
+    let finding = findings.iter().find(|finding| finding.fault == AccessFault::OutOfBounds).unwrap();
+    assert_at(finding, AccessFault::OutOfBounds, 22);
     assert!(finding.message.contains("before its beginning"), "{}", finding.message);
+    // The other one writes where it should, and nowhere else.
     let launch = along(1, 1, vec![huge, word((1 << 31) + 5)]);
-    assert_eq!(run(&source(wide), &launch).unwrap().findings, []);
+    let finding = only_finding(&source(wide), &launch);
+    assert_eq!(finding.message, "2199999999 of 2200000000 elements of 'out' were never written, the first at 0");
 }
 
 #[test]
@@ -192,17 +196,20 @@ fn a_copy_that_is_not_waited_for() {
             &format!(
                 "\t.shared .align 16 .b8 tile[512];\n{OWN_WORD}\tld.param.u64 %d5, [q];\n\tmul.wide.u32 %d6, %r4, 16;\n\tadd.s64 %d5, %d5, %d6;\n\
                  \tmov.u32 %r5, tile;\n\tmad.lo.u32 %r6, %r4, 16, %r5;\n\tcp.async.cg.shared.global [%r6], [%d5], 16;\n\tcp.async.commit_group;\n\
-                 {wait}\n\t.loc 1 95 1\n\tld.shared.u32 %r7, [%r6];\n\tst.global.u32 [%d3], %r7;"
+                 {wait}\n\txor.b32 %r7, %r6, 16;\n\t.loc 1 95 1\n\tld.shared.u32 %r7, [%r7];\n\tst.global.u32 [%d3], %r7;"
             ),
         )
     };
     let contents: Vec<u32> = (0..128).collect();
     let launch = along(1, 32, vec![words("out", Role::Output, &[], 32), words("x", Role::Input, &contents, 128)]);
-    assert_at(&only_finding(&source(""), &launch), AccessFault::CopyInFlight, 95);
+    let finding = only_finding(&source(""), &launch);
+    assert_at(&finding, AccessFault::CopyInFlight, 95);
+    let copied_by = finding.other.unwrap().thread;
+    assert_eq!((finding.thread.unwrap().lane, copied_by.lane), (0, 1), "the thread that began the copy is named");
     assert_at(&only_finding(&source("\tcp.async.wait_group 1;"), &launch), AccessFault::CopyInFlight, 95);
-    let outcome = run(&source("\tcp.async.wait_group 0;"), &launch).unwrap();
+    let outcome = run(&source("\tcp.async.wait_group 0;\n\tbar.warp.sync -1;"), &launch).unwrap();
     assert_eq!(outcome.findings, []);
-    assert_eq!(words_of(&outcome.buffers[0])[31], 124);
+    assert_eq!(words_of(&outcome.buffers[0])[31], 120);
 }
 
 #[test]

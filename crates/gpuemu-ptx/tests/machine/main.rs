@@ -4,5 +4,6 @@
 mod behaviour;
 mod faults;
 mod launching;
+mod meeting;
 mod mutants;
 mod refusals;

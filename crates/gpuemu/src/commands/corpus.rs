@@ -174,8 +174,8 @@ fn summarise(rows: &[Row], seconds: f64) -> Summary {
 
 fn replay_line(row: &Row, seed: u64) -> String {
     // Seeds stand for other cases where other things can be run.
-    let compiled = row.runner.kind == RunnerKind::PtxMachine || row.entry.number <= 4;
-    let runner = if compiled { "" } else { " --runner native" };
+    let stands_in = row.runner.kind != RunnerKind::PtxMachine && row.entry.is_compiled();
+    let runner = if stands_in { " --runner native" } else { "" };
     format!("gpuemu corpus --kernel {}{runner} --replay {seed}", row.entry.name)
 }
 
