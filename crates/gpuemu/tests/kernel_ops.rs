@@ -37,6 +37,12 @@ fn a_right_kernel_passes_on_the_shapes_that_it_covers() {
     let op = &report["ops"][0];
     assert_eq!((op["op"].as_str(), op["status"].as_str()), (Some("softmax"), Some("passed")), "{report:#}");
     assert!(op["runner"].as_str().unwrap().contains("row_softmax"), "{report:#}");
+    let not_checked = op["not_checked"].as_array().unwrap().last().unwrap().as_str().unwrap();
+    assert!(
+        not_checked.starts_with("cases that no variant of the kernel of 'softmax' covers (")
+            && not_checked.contains("H="),
+        "{not_checked}"
+    );
     gpuemu(&project, &["ci"]).assert().code(0);
     gpuemu(&project, &["daemon", "stop"]).assert().success();
     assert_eq!(json(&project, &["--no-daemon", "test", "--base-seed", "1"], 0)["ops"][0]["status"], "passed");

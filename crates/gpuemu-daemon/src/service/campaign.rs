@@ -6,7 +6,7 @@ use gpuemu_common::finding::Outcome;
 use gpuemu_common::protocol::FuzzConfig;
 use gpuemu_common::report::{OpReport, OpStatus, ValidationResult};
 use gpuemu_common::rng::case_seed;
-use gpuemu_engine::case::materialise;
+use gpuemu_engine::case::{CaseDescriptor, materialise};
 use gpuemu_engine::judge;
 use gpuemu_engine::{Case, Verdict};
 
@@ -83,6 +83,8 @@ struct Campaign<'a> {
     tally: Tally,
     /// Failures that the rigorous bound of the built-in op would not have called one.
     within_bound: u64,
+    /// Cases that the op's kernel does not cover, and the first of them.
+    left_out: (u64, Option<CaseDescriptor>),
     results: Vec<ResultRecord>,
     failures: Vec<FailureRecord>,
     written: Instant,
@@ -99,6 +101,7 @@ impl<'a> Campaign<'a> {
             plan,
             tally,
             within_bound: 0,
+            left_out: (0, None),
             results: Vec::new(),
             failures: Vec::new(),
             written: Instant::now(),
@@ -132,7 +135,12 @@ impl<'a> Campaign<'a> {
     /// Runs one case; whether it failed, or `None` where going on makes no sense.
     fn case(&mut self, index: u64) -> Option<bool> {
         let StartedOp { op, runner } = &mut self.started;
-        let descriptor = op.subject.describe(&op.sampler, case_seed(self.plan.base_seed, index));
+        let seed = case_seed(self.plan.base_seed, index);
+        let descriptor = op.subject.describe(&op.sampler, seed);
+        if let Some(case) = op.subject.left_out(&op.sampler, seed) {
+            self.left_out.0 += 1;
+            self.left_out.1.get_or_insert(case);
+        }
         let case = match materialise(op.subject.schema(), &descriptor) {
             Ok(case) => case,
             Err(error) => {
@@ -186,6 +194,12 @@ impl<'a> Campaign<'a> {
 
     fn conclude(self) -> OpReport {
         let mut report = self.tally.conclude(self.project.config.policies.warn_threshold);
+        if let (count, Some(case)) = self.left_out {
+            report.not_checked.push(format!(
+                "cases that no variant of the kernel of '{}' covers ({count} of {} were drawn again, the first: {}, {})",
+                report.op, report.cases, case.dtype, case.sizes
+            ));
+        }
         if self.within_bound > 0 {
             let (within, looked_at) = (self.within_bound, report.failed.min(MOST_COMPARED));
             report.warnings.push(format!(

@@ -104,6 +104,12 @@ impl Sampler {
         CaseDescriptor { seed, ..found.unwrap_or(first) }
     }
 
+    /// The case that a seed would have stood for if it could be run.
+    pub fn left_out(&self, schema: &Schema, fingerprint: &str, seed: u64) -> Option<CaseDescriptor> {
+        let first = self.draw(schema, fingerprint, seed);
+        (!self.covered.covers(schema, &first)).then_some(first)
+    }
+
     fn draw(&self, schema: &Schema, fingerprint: &str, seed: u64) -> CaseDescriptor {
         let dtypes = if self.dtypes.is_empty() { &schema.dtypes } else { &self.dtypes };
         let dtype = Stream::new(seed, "dtype").pick(dtypes).copied().unwrap_or(DType::F32);

@@ -94,6 +94,11 @@ impl Subject {
         sampler.describe(&self.schema, &self.fingerprint, seed)
     }
 
+    /// The case that a seed would have stood for if it could be run.
+    pub fn left_out(&self, sampler: &Sampler, seed: u64) -> Option<CaseDescriptor> {
+        sampler.left_out(&self.schema, &self.fingerprint, seed)
+    }
+
     /// Every element of every output must have an expectation: one that has none would pass unseen.
     fn check_reference(&self, case: &Case, expectations: &[Expectation]) -> Result<(), OpError> {
         let outputs = self.schema.outputs.iter().filter(|spec| case.descriptor.has(spec));
