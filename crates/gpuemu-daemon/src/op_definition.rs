@@ -20,7 +20,12 @@ const QUICK_BUDGET: usize = 2_048;
 /// The schema of an op: its own signature, or the built-in one, with the dims and dtypes that the project allows.
 pub(crate) fn schema_of(project: &Project, op: &config::Op) -> Result<Schema, Failure> {
     let config = &project.config;
-    let built_in = ops::find(&op.name);
+    let built_in = ops::find(op.built_in_name());
+    if let Some(named) = op.op.as_ref().filter(|_| built_in.is_none()) {
+        let hint = ops::nearest(&named.value).map(|meant| format!("did you mean `{meant}`? `gpuemu ops` lists all"));
+        let message = format!("op '{}' is said to be '{}', which is not built in", op.name, named.value);
+        return Err(config.error_at(&named.span, message, hint).into());
+    }
     let mut schema = match (&op.signature, built_in) {
         (Some(signature), built_in) => {
             let own = Schema::from_signature(&op.name, &signature.value).map_err(|error| {
@@ -45,7 +50,7 @@ pub(crate) fn schema_of(project: &Project, op: &config::Op) -> Result<Schema, Fa
             let message = format!("op '{}' has no signature and is not built in", op.name);
             let hint = match ops::nearest(&op.name) {
                 Some(meant) => {
-                    format!("give it a signature such as \"a[M,K] b[K,N] -> out[M,N]\", or name it `{meant}`")
+                    format!("give it a signature such as \"a[M,K] b[K,N] -> out[M,N]\", or say op = \"{meant}\"")
                 }
                 None => "give it a signature such as \"a[M,K] b[K,N] -> out[M,N]\"".to_string(),
             };
@@ -90,7 +95,7 @@ pub(crate) fn schema_of(project: &Project, op: &config::Op) -> Result<Schema, Fa
 
 /// An op judged by its built-in reference.
 pub(crate) fn built_in_subject(project: &Project, op: &config::Op, schema: Schema) -> Result<Subject, Failure> {
-    match ops::find(&op.name) {
+    match ops::find(op.built_in_name()) {
         Some(known) => Ok(Subject::with_schema(known, schema)),
         None => {
             let message = format!("op '{}' has no reference and is not built in", op.name);
@@ -140,7 +145,7 @@ pub(crate) fn judged_as_configured(
 
 /// The bound of the built-in op of that name, where an op is judged by a tolerance instead.
 pub(crate) fn bound_beside(subject: &Subject, op: &config::Op) -> Option<Subject> {
-    let known = ops::find(&op.name).filter(|_| !subject.tolerance.is_bound())?;
+    let known = ops::find(op.built_in_name()).filter(|_| !subject.tolerance.is_bound())?;
     let (own, built_in) = (subject.schema(), known.schema());
     let same =
         own.inputs == built_in.inputs && own.outputs == built_in.outputs && own.parameters == built_in.parameters;
@@ -212,7 +217,7 @@ pub(crate) fn sampler_of(
     }
     // An op with a reference of its own takes any float dtype; a built-in one those of its schema.
     let own_reference = op.is_some_and(|op| op.reference.is_some());
-    let known = op.and_then(|op| ops::find(&op.name)).or_else(|| ops::find(&schema.name));
+    let known = op.and_then(|op| ops::find(op.built_in_name())).or_else(|| ops::find(&schema.name));
     let judged = known.filter(|_| !own_reference).map(|known| known.schema().dtypes.clone());
     if let Some(dtype) = judged.and_then(|judged| sampler.dtypes.iter().copied().find(|dtype| !judged.contains(dtype)))
     {

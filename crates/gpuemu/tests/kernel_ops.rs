@@ -72,3 +72,18 @@ fn a_kernel_that_cannot_be_run_is_no_pass() {
     let said = stdout(&project, &["test"], 2) + &stderr(&project, &["test"], 2);
     assert!(said.contains("softmax_float32_32.ptx"), "{said}");
 }
+
+#[test]
+fn a_project_may_have_several_of_one_op() {
+    let project = softmax("softmax");
+    let second = "\n[[ops]]\nname = \"rows\"\nop = \"softmax\"\nkernel = \"row_softmax\"\ndtypes = [\"float32\"]\n";
+    let whole = std::fs::read_to_string(project.path("gpuemu.toml")).unwrap() + second;
+    project.write("gpuemu.toml", &whole);
+    let report = json(&project, &["test", "--base-seed", "1"], 0);
+    let names: Vec<_> = report["ops"].as_array().unwrap().iter().map(|op| (&op["op"], &op["status"])).collect();
+    assert_eq!(serde_json::json!(names), serde_json::json!([["softmax", "passed"], ["rows", "passed"]]));
+    project.write("gpuemu.toml", &whole.replace("op = \"softmax\"", "op = \"softmx\""));
+    let said = stdout(&project, &["test"], 2) + &stderr(&project, &["test"], 2);
+    assert!(said.contains("op 'rows' is said to be 'softmx', which is not built in"), "{said}");
+    assert!(said.contains("did you mean `softmax`"), "{said}");
+}

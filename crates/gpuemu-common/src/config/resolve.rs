@@ -151,6 +151,8 @@ pub struct Op {
     pub line: usize,
     /// Place of its name in the file.
     pub span: Range<usize>,
+    /// The built-in op that it is said to be.
+    pub op: Option<Located<String>>,
     /// Where it comes from.
     pub source: OpSource,
     /// Reference, as written.
@@ -181,6 +183,13 @@ pub struct Op {
     pub kwargs: BTreeMap<String, serde_json::Value>,
     /// Longest call.
     pub timeout: Duration,
+}
+
+impl Op {
+    /// The name of the built-in op that it is, if there is one of that name.
+    pub fn built_in_name(&self) -> &str {
+        self.op.as_ref().map_or(&self.name, |op| &op.value)
+    }
 }
 
 /// How results are judged.
@@ -398,6 +407,7 @@ fn resolve_op(op: OpTable, validation: &Validation, daemon: &Daemon, source: &So
         line: line_of(&source.text, &op.name.span),
         span: op.name.span.clone(),
         name: op.name.value,
+        op: op.op,
         source: match (op.module, op.script, op.kernel) {
             (Some(module), ..) => OpSource::Module(module.value),
             (_, Some(script), _) => OpSource::Script(script.value),

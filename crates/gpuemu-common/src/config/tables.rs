@@ -109,6 +109,8 @@ impl Default for TolerancePair {
 pub struct OpTable {
     /// Unique name.
     pub name: Located<String>,
+    /// The built-in op that it is, where its name does not say so: a project may have several of one.
+    pub op: Option<Located<String>>,
     /// Python module of the op, `pkg.mod` or `pkg.mod:function`.
     pub module: Option<Located<String>>,
     /// Script that runs the op by the stdin/stdout protocol.
