@@ -61,6 +61,11 @@ fn subject() -> Subject {
 
 /// The first verdict on a non-empty case that is not a pass, over some cases.
 fn first_failure(runner: &mut dyn Runner, layouts: &[Layout]) -> Option<Verdict> {
+    failures(runner, layouts).next()
+}
+
+/// The verdicts on some cases that are not a pass.
+fn failures(runner: &mut dyn Runner, layouts: &[Layout]) -> impl Iterator<Item = Verdict> {
     let subject = subject();
     let sampler = Sampler {
         dtypes: vec![DType::F32],
@@ -69,7 +74,7 @@ fn first_failure(runner: &mut dyn Runner, layouts: &[Layout]) -> Option<Verdict>
         budget: 2_000,
         ..Sampler::default()
     };
-    (0..60).find_map(|index| {
+    (0..60).filter_map(move |index| {
         let case = materialise(subject.schema(), &subject.describe(&sampler, case_seed(0, index))).unwrap();
         let verdict = judge(&subject, &case, runner);
         verdict.failed().then_some(verdict)
@@ -197,8 +202,14 @@ fn a_kernel_that_ignores_strides_is_blamed_for_that() {
         }
         Ok(())
     });
-    let verdict = first_failure(&mut runner, &[Layout::Transposed, Layout::ColumnStep, Layout::RowGap]).unwrap();
-    assert_eq!(verdict.finding().unwrap().bug_class, BugClass::Stride);
+    let layouts = [Layout::Transposed, Layout::ColumnStep, Layout::RowGap];
+    for refills in [false, true] {
+        // New data at the same addresses has the same layout: a failure there takes nothing from the blame.
+        runner.description.refills = refills;
+        let classes: Vec<BugClass> =
+            failures(&mut runner, &layouts).map(|verdict| verdict.finding().unwrap().bug_class).collect();
+        assert!(classes.len() > 20 && classes.iter().all(|class| *class == BugClass::Stride), "{classes:?}");
+    }
 }
 
 #[test]
@@ -450,4 +461,52 @@ fn what_is_written_in_place_is_one_buffer_and_its_gaps_are_not_the_kernels() {
     });
     assert_eq!((found[0].check, found[0].bug_class), (Check::OutOfBounds, BugClass::OutOfBounds));
     assert!(found[0].explanation.contains("between the elements of 'input'"), "{}", found[0].explanation);
+}
+
+/// A relu that is made for batches of two dims or more only, as a compiled kernel may be.
+struct ForRowsOnly;
+
+impl Runner for ForRowsOnly {
+    fn description(&self) -> &RunnerDescription {
+        static DESCRIPTION: std::sync::LazyLock<RunnerDescription> = std::sync::LazyLock::new(|| RunnerDescription {
+            name: "relu".to_string(),
+            kind: RunnerKind::PtxMachine,
+            layouts: false,
+            writes_into_buffers: true,
+            inputs_watched: true,
+            refills: false,
+        });
+        &DESCRIPTION
+    }
+
+    fn covers(&self, _: &gpuemu_engine::schema::Schema, descriptor: &gpuemu_engine::case::CaseDescriptor) -> bool {
+        descriptor.sizes.batch.iter().all(|size| *size >= 2)
+    }
+
+    fn run(&mut self, invocation: &mut Invocation<'_>) -> Result<(), RunnerError> {
+        if invocation.sizes.batch.iter().any(|size| *size < 2) {
+            return Err(RunnerError::Raised(format!("no variant covers {}", invocation.sizes)));
+        }
+        compute(invocation);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_kernel_is_not_blamed_for_shapes_that_it_is_not_made_for() {
+    let subject = subject();
+    let covered = gpuemu_engine::case::Coverage::by(|schema, descriptor| ForRowsOnly.covers(schema, descriptor));
+    let sampler = Sampler { dtypes: vec![DType::F32], budget: 2_000, covered, ..Sampler::default() };
+    let mut judged = 0;
+    for index in 0..300 {
+        let descriptor = subject.describe(&sampler, case_seed(3, index));
+        if !ForRowsOnly.covers(subject.schema(), &descriptor) {
+            continue;
+        }
+        let case = materialise(subject.schema(), &descriptor).unwrap();
+        let verdict = judge(&subject, &case, &mut ForRowsOnly);
+        assert!(!verdict.failed(), "{:#?}", verdict.findings);
+        judged += 1;
+    }
+    assert!(judged > 200, "{judged} cases");
 }

@@ -115,9 +115,10 @@ fn blame_layout(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict
     }
     let mut plain = case.clone();
     plain.inputs = case.inputs.iter().map(|tensor| tensor.as_ref().map(Tensor::to_contiguous)).collect();
-    // Once more as it was: a failure that does not come again has to do with what the kernel remembers.
-    if judge_once(subject, &plain, subject.expect(&plain), runner, true).outcome == Outcome::Passed
-        && judge_once(subject, case, subject.expect(case), runner, true).failed()
+    // Once more as it was: a failure that does not come again has to do with what the kernel remembers. Cases that are
+    // derived from this one have its layout: both are judged without.
+    if judge_once(subject, &plain, subject.expect(&plain), runner, false).outcome == Outcome::Passed
+        && judge_once(subject, case, subject.expect(case), runner, false).failed()
         && let Some(finding) = verdict.findings.first_mut()
     {
         finding.bug_class = BugClass::Stride;
@@ -259,6 +260,9 @@ fn interleave(prepared: &Prepared<'_>, runner: &mut dyn Runner, findings: &mut V
         return Some(());
     }
     let Some(neighbour) = neighbour(prepared.subject, prepared.case, &mut stream) else { return Some(()) };
+    if !runner.covers(prepared.subject.schema(), &neighbour.descriptor) {
+        return Some(());
+    }
     if !runner.covers(prepared.subject.schema(), &neighbour.descriptor) {
         return Some(());
     }
@@ -438,6 +442,10 @@ fn same_shape_input(prepared: &Prepared<'_>, spec: &TensorSpec) -> Option<Vec<f6
 
 fn judge_twin(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: &mut Verdict) {
     let Some(twin) = metamorphic::twin(subject.schema(), case) else { return };
+    // A compiled kernel that is not made for the transformed shape has not failed.
+    if !runner.covers(subject.schema(), &twin.case.descriptor) {
+        return;
+    }
     let expectations = match subject.expect(&twin.case) {
         Ok(expectations) => expectations,
         Err(error @ OpError::ReferenceFailed { .. }) => {

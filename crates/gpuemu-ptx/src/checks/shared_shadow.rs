@@ -92,8 +92,8 @@ pub enum Conflict {
         /// Who did.
         by: Accessor,
     },
-    /// Several warps read it, and not all of them met the one that writes it now: only with every reader kept can be said
-    /// whether those that did not were before it.
+    /// Several threads read it, and not all of them met the one that writes it now: only with every reader kept can be said
+    /// whether those that did not were before it, and who they are.
     Unsure,
     /// Somebody else accessed it, and nothing orders the two.
     Race {
@@ -442,7 +442,8 @@ impl SharedShadow {
             } else if !ordered(read, writer, knowledge) && !strong(read_step) {
                 let other = Accessor::of(read);
                 let race = Conflict::Race { step: read_step, other, wrote: false };
-                return Some((at, if read & SEVERAL_WARPS == 0 { race } else { Conflict::Unsure }));
+                // Of several readers the key names the last, which may be the writer itself.
+                return Some((at, if read & (SEVERAL_WARPS | SEVERAL_LANES) == 0 { race } else { Conflict::Unsure }));
             }
         }
         None

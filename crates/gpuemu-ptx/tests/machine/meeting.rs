@@ -69,6 +69,20 @@ fn lanes_that_read_before_their_warp_met_do_not_race_with_what_follows() {
 }
 
 #[test]
+fn of_several_readers_one_is_named_that_is_not_the_writer() {
+    for lanes in [32, 64] {
+        // The writer reads last, so that it is the one that is remembered.
+        let body = "\tsetp.ne.u32 %p6, %r1, 0;\n\t@%p6 ld.shared.u32 %r4, [%r3];\n\t@%p1 ld.shared.u32 %r4, [%r3];\n\
+                    \t.loc 1 50 1\n\t@%p1 st.shared.u32 [%r3], 8;";
+        let found = findings(body, lanes);
+        assert_at(&found[0], AccessFault::Race, 50);
+        let (writer, reader) = (found[0].thread.unwrap(), found[0].other.as_ref().unwrap().thread);
+        assert_eq!(writer.thread, [0, 0, 0]);
+        assert_ne!(reader.thread, writer.thread, "{lanes} threads");
+    }
+}
+
+#[test]
 fn a_barrier_that_no_block_has_is_always_reported() {
     let source = kernel(".param .u64 p", "\tmov.u32 %r1, 16;\n\t.loc 1 40 1\n\tbar.sync %r1;");
     let launch = along(1, 32, vec![words("out", Role::Output, &[], 1)]);
