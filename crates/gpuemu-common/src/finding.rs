@@ -54,10 +54,12 @@ pub enum Check {
     Race,
     /// Barriers or operations of a warp that not all threads reach as they must.
     Synchronisation,
+    /// A call returned a result without running the kernel that is tested.
+    NotLaunched,
 }
 
 impl Check {
-    /// Whether it is about what an output holds, or whether there is one, rather than about memory.
+    /// Whether it is about what an output holds, or whether there is one, rather than about memory or launches.
     pub const fn is_about_values(self) -> bool {
         !matches!(
             self,
@@ -71,6 +73,7 @@ impl Check {
                 | Check::Uninitialised
                 | Check::Race
                 | Check::Synchronisation
+                | Check::NotLaunched
         )
     }
 
@@ -99,6 +102,7 @@ impl Check {
             Check::Uninitialised => "uninitialised",
             Check::Race => "race",
             Check::Synchronisation => "synchronisation",
+            Check::NotLaunched => "not_launched",
         }
     }
 }
@@ -153,6 +157,8 @@ pub enum BugClass {
     Formula,
     /// Too small an error to name: precision lost.
     Precision,
+    /// Something else than the kernel computed the result.
+    Fallback,
     /// The kernel crashed or refused.
     Crash,
 }
@@ -181,6 +187,7 @@ impl BugClass {
             BugClass::SpecialValues => "special values",
             BugClass::Formula => "formula",
             BugClass::Precision => "precision",
+            BugClass::Fallback => "falls back to another implementation",
             BugClass::Crash => "crash",
         }
     }

@@ -167,6 +167,11 @@ fn impossible_values_are_named() {
         ("[[ops]]\nname = \"a\"\n[[ops]]\nname = \"a\"", "there is a second op 'a'"),
         ("[[ops]]\nname = \"a\"\nmodule = \"m\"\nscript = \"s.py\"", "op 'a' says more than once where it comes from"),
         ("[[ops]]\nname = \"a\"\nkernel = \"k\"", "there is no kernel 'k'"),
+        ("[[ops]]\nname = \"a\"\nlaunches = \"m:f\"", "op 'a' has `launches` and no module"),
+        (
+            "[[ops]]\nname = \"a\"\nmodule = \"m\"\nlaunches = \"f\"",
+            "launches of op 'a' is 'f', which names no function of a module",
+        ),
         ("[[ops]]\nname = \"a\"\ntimeout = 0.0", "timeout is 0 seconds, but must be above 0"),
         (
             "[[ops]]\nname = \"a\"\ndims = { M = { min = 4, max = 2 } }",

@@ -191,6 +191,11 @@ impl ConfiguredOp {
         self.program.is_some()
     }
 
+    /// Whether its calls are watched for the kernel that they have to run.
+    pub fn watches_launches(&self) -> bool {
+        matches!(&self.program, Some(OpProgram::Python(program)) if matches!(program.entry, Entry::Callable(_, Some(_))))
+    }
+
     /// Arguments beside the op's parameters.
     pub fn extra(&self) -> &Map<String, Value> {
         &self.extra
@@ -332,7 +337,8 @@ fn program_of(project: &Project, op: &config::Op, pool: &Pool) -> Result<Option<
     let framework = project.config.project.framework;
     Ok(match &op.source {
         OpSource::Module(target) => {
-            Some(OpProgram::Python(python(project, Entry::Callable(target.clone()), framework, pool)))
+            let entry = Entry::Callable(target.clone(), op.launches.clone());
+            Some(OpProgram::Python(python(project, entry, framework, pool)))
         }
         OpSource::Script(path) => {
             let path = existing(project, op, path, "script")?;
@@ -359,7 +365,7 @@ fn reference_of(project: &Project, op: &config::Op, text: &str, pool: &Pool) -> 
     let framework = project.config.project.framework;
     let is_callable = op.execution_mode == ExecutionMode::ClientSide || (text.contains(':') && !text.ends_with(".py"));
     let entry = if is_callable {
-        Entry::Callable(text.to_string())
+        Entry::Callable(text.to_string(), None)
     } else {
         let path = existing(project, op, text, "reference script")?;
         match op.execution_mode {

@@ -14,8 +14,8 @@ pub enum Entry {
     Cold(PathBuf),
     /// A script in a worker that keeps its imports.
     Warm(PathBuf),
-    /// A callable, `pkg.mod` or `pkg.mod:function`.
-    Callable(String),
+    /// A callable, `pkg.mod` or `pkg.mod:function`, and what its calls have to run, `pkg.mod:name`.
+    Callable(String, Option<String>),
 }
 
 /// Python code of a project, not yet started.
@@ -37,8 +37,9 @@ impl PythonProgram {
         match &self.entry {
             Entry::Cold(script) => Ok((Box::new(ColdScript::new(self.interpreter.clone(), script.clone())?), None)),
             Entry::Warm(script) => Ok((Box::new(self.pool.script(&self.interpreter, script)?), None)),
-            Entry::Callable(target) => {
-                let callable = self.pool.callable(&self.interpreter, target, op, self.framework)?;
+            Entry::Callable(target, launches) => {
+                let (launches, interpreter) = (launches.as_deref(), &self.interpreter);
+                let callable = self.pool.callable_that_launches(launches, interpreter, target, op, self.framework)?;
                 let accepted = callable.accepted().clone();
                 Ok((Box::new(callable), Some(accepted)))
             }
@@ -47,7 +48,7 @@ impl PythonProgram {
 
     /// Whether it is a function that is given real arrays.
     pub fn is_callable(&self) -> bool {
-        matches!(self.entry, Entry::Callable(_))
+        matches!(self.entry, Entry::Callable(..))
     }
 
     /// What it is, in words.
@@ -56,7 +57,7 @@ impl PythonProgram {
         match &self.entry {
             Entry::Cold(script) => format!("script {}", shown(script)),
             Entry::Warm(script) => format!("warm script {}", shown(script)),
-            Entry::Callable(target) => format!("module {target}"),
+            Entry::Callable(target, _) => format!("module {target}"),
         }
     }
 
@@ -64,7 +65,7 @@ impl PythonProgram {
     pub fn files(&self) -> Vec<PathBuf> {
         match &self.entry {
             Entry::Cold(script) | Entry::Warm(script) => vec![script.clone()],
-            Entry::Callable(target) => {
+            Entry::Callable(target, _) => {
                 let module = target.split(':').next().unwrap_or_default().replace('.', "/");
                 let base = self.interpreter.root.join(module);
                 vec![base.with_extension("py"), base.join("__init__.py")]

@@ -142,6 +142,13 @@ fn finding(
             );
             about_output(Check::OutputOverwritten, name, BugClass::ReusedOutput, words)
         }
+        Seen::NotLaunched { error } => {
+            let ran = error.map_or("was not called".to_string(), |error| format!("raised {error}"));
+            let words = format!(
+                "the kernel that the op is said to launch {ran}, and yet there is a result: something else computed it"
+            );
+            about_output(Check::NotLaunched, names.first().cloned().unwrap_or_default(), BugClass::Fallback, words)
+        }
     }
 }
 

@@ -83,8 +83,9 @@ output_overwritten   passed
 stale_result         passed
 later_calls          not checked  cases are repeated in a client's process only
 metamorphic          not checked  the op declares no properties
-1/22  runner               passed
-2/22  shape                passed
+not_launched         not checked  the op has no `launches`
+1/23  runner               passed
+2/23  shape                passed
 x float32 [2, 4]
 [[-1.0 -1.0 -1.0 -1.0]
  [ 0.0  0.0 -1.0  0.0]]

@@ -78,11 +78,15 @@ fn check_op(op: &OpTable, source: &Source) -> Result<(), ConfigError> {
         ("kernel", &op.kernel),
         ("reference", &op.reference),
         ("signature", &op.signature),
+        ("launches", &op.launches),
     ];
     for (name, value) in named.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
         if value.value.trim().is_empty() {
             return Err(source.invalid(&value.span, format!("{name} of op '{}' is empty", op.name.value), None));
         }
+    }
+    if let Some(launches) = &op.launches {
+        check_launches(op, launches, source)?;
     }
     check_dtypes(source, &op.dtypes)?;
     check_tolerances(source, &op.tolerances)?;
@@ -98,6 +102,22 @@ fn check_op(op: &OpTable, source: &Source) -> Result<(), ConfigError> {
         if let Some(problem) = problem {
             return Err(source.invalid(&range.span, format!("dim '{name}' of op '{}' {problem}", op.name.value), None));
         }
+    }
+    Ok(())
+}
+
+/// What a call has to run is a name of a module, and only calls of functions are watched.
+fn check_launches(op: &OpTable, launches: &Located<String>, source: &Source) -> Result<(), ConfigError> {
+    let (name, value) = (&op.name.value, &launches.value);
+    if op.module.is_none() {
+        let message = format!("op '{name}' has `launches` and no module");
+        let hint = Some("give the module whose function runs the kernel, or take `launches` out".to_string());
+        return Err(source.invalid(&launches.span, message, hint));
+    }
+    let named = value.split_once(':').is_some_and(|(module, name)| !module.is_empty() && !name.is_empty());
+    if !named || value.matches(':').count() > 1 {
+        let message = format!("launches of op '{name}' is '{value}', which names no function of a module");
+        return Err(source.invalid(&launches.span, message, Some("write `pkg.mod:name`".to_string())));
     }
     Ok(())
 }

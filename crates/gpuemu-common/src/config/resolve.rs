@@ -155,6 +155,8 @@ pub struct Op {
     pub op: Option<Located<String>>,
     /// Where it comes from.
     pub source: OpSource,
+    /// What every call of its module has to run.
+    pub launches: Option<String>,
     /// Reference, as written.
     pub reference: Option<String>,
     /// How the reference is run.
@@ -414,6 +416,7 @@ fn resolve_op(op: OpTable, validation: &Validation, daemon: &Daemon, source: &So
             (.., Some(kernel)) => OpSource::Kernel(kernel.value),
             _ => OpSource::Submitted,
         },
+        launches: text(op.launches),
         reference: text(op.reference),
         execution_mode: op.execution_mode.unwrap_or_default(),
         tolerances,

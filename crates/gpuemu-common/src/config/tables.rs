@@ -113,6 +113,8 @@ pub struct OpTable {
     pub op: Option<Located<String>>,
     /// Python module of the op, `pkg.mod` or `pkg.mod:function`.
     pub module: Option<Located<String>>,
+    /// Function or launcher of the kernel, `pkg.mod:name`, that every call of `module` has to run: one that does not fails.
+    pub launches: Option<Located<String>>,
     /// Script that runs the op by the stdin/stdout protocol.
     pub script: Option<Located<String>>,
     /// Name of a `[[kernels]]` entry that is the op.

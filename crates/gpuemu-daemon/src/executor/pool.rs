@@ -46,7 +46,20 @@ impl Pool {
         op: &str,
         framework: Framework,
     ) -> Result<Callable, ExecutorError> {
-        let work = Work::Callable { target: target.to_string(), op: op.to_string(), framework };
+        self.callable_that_launches(None, interpreter, target, op, framework)
+    }
+
+    /// A callable whose calls are watched for what they have to run, `pkg.mod:name`.
+    pub fn callable_that_launches(
+        &self,
+        launches: Option<&str>,
+        interpreter: &Interpreter,
+        target: &str,
+        op: &str,
+        framework: Framework,
+    ) -> Result<Callable, ExecutorError> {
+        let launches = launches.map(ToString::to_string);
+        let work = Work::Callable { target: target.to_string(), op: op.to_string(), framework, launches };
         let key = Key { interpreter: interpreter.clone(), work };
         let worker = self.lease(&key)?;
         Ok(Callable::new(self.clone(), key, worker))

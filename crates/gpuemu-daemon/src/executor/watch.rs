@@ -19,7 +19,7 @@ pub struct Watch {
     pub refill: bool,
 }
 
-/// Something that a callable did to memory. Outputs have the names that the callable gave them, or their places.
+/// Something that a callable did to memory, or did not do. Outputs have the names that the callable gave them, or their places.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(tag = "check", rename_all = "snake_case")]
 pub enum Seen {
@@ -43,5 +43,10 @@ pub enum Seen {
     OutputOverwritten {
         /// That output.
         output: String,
+    },
+    /// It returned without having run the kernel.
+    NotLaunched {
+        /// What the kernel raised, if it was called at all.
+        error: Option<String>,
     },
 }

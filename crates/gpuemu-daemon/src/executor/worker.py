@@ -5,7 +5,8 @@ Arguments: the project's root, the memory limit in bytes (0 for none), and the m
 A request and an answer are frames: a magic, the length of a JSON header, the header, and the blobs whose
 lengths it lists. They travel on what were standard input and output.
 
-The daemon starts this file and `watched_memory.py` as one program, which ends by calling `main`.
+The daemon starts this file, `watched_memory.py` and `watched_kernel.py` as one program, which ends by calling
+`main`.
 """
 # ruff: noqa: E402
 
@@ -33,6 +34,7 @@ import types
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from watched_kernel import WatchedKernel
     from watched_memory import WatchedMemory
 
 MAGIC = b"gpe1"
@@ -406,11 +408,16 @@ class Arrays:
 class Callable:
     """A function of the project."""
 
-    def __init__(self, target: str, op: str, framework: str) -> None:
-        """Find it."""
+    def __init__(self, target: str, op: str, framework: str, launches: str | None) -> None:
+        """Find it, and watch what its calls have to run."""
         self.arrays = Arrays(framework)
         module_name, _, name = target.partition(":")
         module = self.module(module_name)
+        self.kernel: WatchedKernel | None = None
+        if launches:
+            kernel_module, _, kernel_name = launches.partition(":")
+            self.kernel = WatchedKernel(self.kernel_of(self.module(kernel_module), kernel_name))
+            self.kernel.put_in_place()
         self.function = self.find(module, [name] if name else [op, "run"])
         self.memory = WatchedMemory(self.arrays.numpy, self.arrays.share_storages)
 
@@ -428,6 +435,16 @@ class Callable:
             raise LoadError(f"importing it failed:\n{traceback_text(error)}") from None
         except BaseException as error:
             raise LoadError(f"importing it failed:\n{traceback_text(error)}") from None
+
+    @staticmethod
+    def kernel_of(module: Any, name: str) -> Any:
+        """Return what `launches` names."""
+        found = vars(module).get(name)
+        if not callable(found) and not hasattr(found, "__getitem__"):
+            raise LoadError(
+                f"`launches` names '{name}', but module '{module.__name__}' has no function of that name"
+            )
+        return found
 
     @staticmethod
     def find(module: Any, names: list[str]) -> Any:
@@ -487,6 +504,8 @@ class Callable:
         keywords = request["parameters"]
         if watch:
             self.memory.poison(watch["poison"], watch["output_bytes"])
+        if self.kernel:
+            self.kernel.forget()
         try:
             if request["style"] == "keywords":
                 result = self.function(**inputs, **keywords)
@@ -513,6 +532,8 @@ class Callable:
         except Exception as error:
             return {"is": "no_array", "text": clean(f"its result cannot be read: {error}")}, []
         seen = self.memory.seen(views, blobs, outputs) if watch else []
+        if watch and self.kernel:
+            seen += self.kernel.seen(watch["output_bytes"])
         return {"is": "returned", "outputs": described, "seen": seen}, [data for _, _, data in outputs]
 
     def same(self, returned: Any, array: Any) -> bool:
@@ -581,7 +602,9 @@ class Worker:
         """Make a function ready to be called."""
         sys.path.insert(0, self.root)
         try:
-            self.callable = Callable(request["target"], request["op"], request["framework"])
+            self.callable = Callable(
+                request["target"], request["op"], request["framework"], request["launches"]
+            )
         except LoadError as error:
             return {"is": "not_loaded", "text": clean(str(error))}, []
         return self.callable.accepted(), []

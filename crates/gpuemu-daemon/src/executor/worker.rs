@@ -22,7 +22,14 @@ use super::watch::{Seen, Watch};
 use super::{ExecutorError, Interpreter};
 
 /// The program of a worker: what it imports from the project must not be mistaken for a part of it, so it is one text.
-const WORKER: &str = concat!(include_str!("worker.py"), "\n\n", include_str!("watched_memory.py"), "\n\nmain()\n");
+const WORKER: &str = concat!(
+    include_str!("worker.py"),
+    "\n\n",
+    include_str!("watched_memory.py"),
+    "\n\n",
+    include_str!("watched_kernel.py"),
+    "\n\nmain()\n"
+);
 
 /// How long a worker may take to start and to import what it is to run.
 const LOAD_TIMEOUT: Duration = Duration::from_secs(120);
@@ -44,7 +51,7 @@ pub(super) struct Key {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Work {
     Script(PathBuf),
-    Callable { target: String, op: String, framework: Framework },
+    Callable { target: String, op: String, framework: Framework, launches: Option<String> },
 }
 
 impl Work {
@@ -69,6 +76,7 @@ pub(super) enum Request<'a> {
         target: &'a str,
         op: &'a str,
         framework: Framework,
+        launches: Option<&'a str>,
     },
     /// Its blobs are the storages of the inputs.
     RunCallable {
@@ -175,8 +183,9 @@ impl Worker {
         let work = self.key.work.clone();
         let (answer, _) = match &work {
             Work::Script(path) => self.ask(&Request::LoadScript, &[path.as_os_str().as_bytes()], LOAD_TIMEOUT)?,
-            Work::Callable { target, op, framework } => {
-                self.ask(&Request::LoadCallable { target, op, framework: *framework }, &[], LOAD_TIMEOUT)?
+            Work::Callable { target, op, framework, launches } => {
+                let (framework, launches) = (*framework, launches.as_deref());
+                self.ask(&Request::LoadCallable { target, op, framework, launches }, &[], LOAD_TIMEOUT)?
             }
         };
         match answer {

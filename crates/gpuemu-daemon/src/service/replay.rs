@@ -377,7 +377,7 @@ fn replay_one(project: &Project, op: &mut Result<StartedOp, Failure>, record: &F
 }
 
 /// The checks in the order in which they are made.
-const ORDER: [Check; 22] = [
+const ORDER: [Check; 23] = [
     Check::Runner,
     Check::Shape,
     Check::Dtype,
@@ -400,6 +400,7 @@ const ORDER: [Check; 22] = [
     Check::StaleResult,
     Check::LaterCalls,
     Check::Metamorphic,
+    Check::NotLaunched,
 ];
 
 /// What each check said.
@@ -438,6 +439,7 @@ fn not_made(check: Check, verdict: &Verdict, op: &ConfiguredOp) -> Option<String
         }
         Check::Nondeterministic => unseen("determinism").map(|_| "there was one run".to_string()),
         Check::Aliasing => unseen("modified inputs"),
+        Check::NotLaunched if !op.watches_launches() => Some("the op has no `launches`".to_string()),
         Check::LaterCalls => Some("cases are repeated in a client's process only".to_string()),
         Check::OutputOverwritten | Check::StaleResult if !verdict.runner.refills => {
             Some("the runner does not keep its addresses".to_string())
