@@ -1,7 +1,8 @@
 //! Kernels with known verdicts.
 //!
-//! The published corpus of 26 kernels: those of Triton compiled, for the PTX machine, and all of them
-//! as tiled Rust stand-ins, with the tile sizes, masks and bugs it describes; the correct variants and mutants that the oracle's detection is measured with.
+//! The published corpus of 26 kernels: those of Triton compiled, for the PTX machine, and all of them as tiled Rust
+//! stand-ins, with the tile sizes, masks and bugs it describes; the grown corpus of pairs; the correct variants and mutants
+//! that the oracle's detection is measured with.
 //! A stand-in is generic over its arithmetic: in float32 it is the kernel, in float64 it is the
 //! exact model of the kernel's formula.
 
@@ -9,6 +10,7 @@ pub mod campaign;
 pub mod catalogue;
 pub mod compiled;
 pub mod detection;
+pub mod grown;
 pub mod implementations;
 pub mod kernels;
 pub mod memory;

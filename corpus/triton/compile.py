@@ -1,7 +1,8 @@
-"""Compiles the kernels of this folder for sm_80 into `corpus/ptx`, and writes their launch table.
+"""Compiles the Triton kernels of the corpus for sm_80, and writes their launch tables.
 
-python corpus/triton/compile.py           # write corpus/ptx
-python corpus/triton/compile.py --check   # write nothing; exit 1 and name the files that would change
+python corpus/triton/compile.py               # write the PTX of corpus/triton into corpus/ptx
+python corpus/triton/compile.py --set grown   # write that of corpus/grown/triton into its folder `ptx`
+python corpus/triton/compile.py --check       # write nothing; exit 1 and name the files that would change
 
 Needs Triton, and no GPU.
 """
@@ -14,35 +15,72 @@ import runpy
 import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 sys.dont_write_bytecode = True
 
 from compiled_text import kept  # noqa: E402
-from launches import DTYPES, KERNELS, Kernel, Variant  # noqa: E402
+from launch import Kernel, Variant, type_of  # noqa: E402
 
-SOURCES = Path(__file__).resolve().parent
-KEPT = SOURCES.parent / "ptx"
-SOURCE_NAME = "corpus/triton/{}"
-"""How PTX and the launch table name a source: from the root of the repository."""
-
+ROOT = Path(__file__).resolve().parents[2]
 TARGET = 80
-TABLE = "kernels.toml"
 
 
-def compile_variant(kernel: Kernel, variant: Variant) -> tuple[str, int]:
+@dataclass(frozen=True)
+class KernelSet:
+    """Kernels that are kept together. Folders and files are named from the root of the repository."""
+
+    title: str
+    """What the launch table says of them."""
+    sources: str
+    """Their folder, which has a `launches.py` too."""
+    ptx: str
+    """The folder of their PTX, where nothing else is but the launch table, if that is there."""
+    table: str
+    ptx_in_table: str
+    """What the launch table puts before the name of a PTX file."""
+
+
+SETS = {
+    "published": KernelSet(
+        "The published Triton kernels", "corpus/triton", "corpus/ptx", "corpus/ptx/kernels.toml", ""
+    ),
+    "grown": KernelSet(
+        "The Triton kernels of the grown corpus",
+        "corpus/grown/triton",
+        "corpus/grown/triton/ptx",
+        "corpus/grown/triton/kernels.toml",
+        "ptx/",
+    ),
+}
+
+
+@cache
+def _run(source: str) -> dict[str, Any]:
+    """Return what a Python file defines."""
+    return runpy.run_path(str(ROOT / source))
+
+
+def kernels_of(chosen: KernelSet) -> list[Kernel]:
+    """Return the kernels of a set, in the order of its launch table."""
+    kernels: list[Kernel] = _run(f"{chosen.sources}/launches.py")["KERNELS"]
+    return kernels
+
+
+def compile_variant(chosen: KernelSet, kernel: Kernel, variant: Variant) -> tuple[str, int]:
     """Return the PTX of a variant, as it is kept, and its dynamic shared memory."""
     import triton
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    function = _load(kernel)
+    file = f"{chosen.sources}/{kernel.file}"
+    function = _run(file)[kernel.name]
     types = iter(kernel.types)
     signature = {
-        name: "constexpr"
-        if name in variant.constants
-        else next(types).replace("*", "*" + DTYPES[variant.dtype])
+        name: "constexpr" if name in variant.constants else type_of(next(types), variant.dtype)
         for name in function.arg_names
     }
     # Without fusion, as Triton will do by default. With it, the lanes that hold copies of one sum fuse other
@@ -51,31 +89,24 @@ def compile_variant(kernel: Kernel, variant: Variant) -> tuple[str, int]:
     options = {"num_warps": variant.warps, "enable_fp_fusion": False}
     source = ASTSource(function, signature, variant.constants, {})
     compiled = triton.compile(source, target=GPUTarget("cuda", TARGET, 32), options=options)
-    return kept(compiled.asm["ptx"], SOURCE_NAME.format(kernel.file)), int(compiled.metadata.shared)
+    return kept(compiled.asm["ptx"], file), int(compiled.metadata.shared)
 
 
-_modules: dict[str, dict[str, Any]] = {}
-
-
-def _load(kernel: Kernel) -> Any:
-    if kernel.file not in _modules:
-        _modules[kernel.file] = runpy.run_path(str(SOURCES / kernel.file))
-    return _modules[kernel.file][kernel.name]
-
-
-def compile_all() -> dict[str, str]:
-    """Return every file of `corpus/ptx` by its name."""
-    work = [(kernel, variant) for kernel in KERNELS for variant in kernel.variants]
-    with tempfile.TemporaryDirectory() as cache:
-        os.environ["TRITON_CACHE_DIR"] = cache
+def compile_all(chosen: KernelSet) -> dict[str, str]:
+    """Return every file of a set, its launch table included, by its name from the root of the repository."""
+    kernels = kernels_of(chosen)
+    work = [(kernel, variant) for kernel in kernels for variant in kernel.variants]
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TRITON_CACHE_DIR"] = folder
         with ProcessPoolExecutor(min(os.cpu_count() or 1, 8)) as pool:
-            done = list(pool.map(compile_variant, *zip(*work, strict=True), chunksize=4))
+            compiling = partial(compile_variant, chosen)
+            done = list(pool.map(compiling, *zip(*work, strict=True), chunksize=4))
     files: dict[str, str] = {}
     shared: dict[str, int] = {}
     for (kernel, variant), (ptx, shared_bytes) in zip(work, done, strict=True):
         name = file_name(kernel, variant)
-        files[name], shared[name] = ptx, shared_bytes
-    files[TABLE] = table(shared)
+        files[f"{chosen.ptx}/{name}"], shared[name] = ptx, shared_bytes
+    files[chosen.table] = table(chosen, kernels, shared)
     return files
 
 
@@ -84,23 +115,23 @@ def file_name(kernel: Kernel, variant: Variant) -> str:
     return f"{kernel.name}_{variant.label}.ptx"
 
 
-def table(shared: dict[str, int]) -> str:
+def table(chosen: KernelSet, kernels: list[Kernel], shared: dict[str, int]) -> str:
     """Return the launch table."""
     import triton
 
     lines = [
-        f"# The published Triton kernels, compiled for sm_{TARGET} with Triton {triton.__version__}.",
+        f"# {chosen.title}, compiled for sm_{TARGET} with Triton {triton.__version__}.",
         "# Written by corpus/triton/compile.py: do not edit.",
         "# Kernels that take no stride read contiguous tensors only. The two null pointers are for scratch",
         "# memory, which Triton adds to every kernel.",
     ]
-    for kernel in KERNELS:
+    for kernel in kernels:
         arguments = [*kernel.arguments, "null", "null"]
         lines += [
             "",
             "[[kernels]]",
             f'name = "{kernel.name}"',
-            f'source = "{SOURCE_NAME.format(kernel.file)}:{kernel.name}"',
+            f'source = "{chosen.sources}/{kernel.file}:{kernel.name}"',
             f'entry = "{kernel.name}"',
             f"grid = {_list(kernel.grid)}",
             "block = [128, 1, 1]",
@@ -110,7 +141,7 @@ def table(shared: dict[str, int]) -> str:
         ]
         for variant in kernel.variants:
             name = file_name(kernel, variant)
-            fields = [f'when = "{variant.when}"', f'ptx = "{name}"']
+            fields = [f'when = "{variant.when}"', f'ptx = "{chosen.ptx_in_table}{name}"']
             if variant.warps != 4:
                 fields.append(f"block = [{32 * variant.warps}, 1, 1]")
             if shared[name]:
@@ -124,40 +155,48 @@ def _list(values: Any) -> str:
     return "[" + ", ".join(f'"{value}"' if isinstance(value, str) else str(value) for value in values) + "]"
 
 
-def differences(files: dict[str, str]) -> list[str]:
-    """Return, in words, how the folder differs from what belongs there."""
-    there = {path.name for path in KEPT.iterdir()} if KEPT.is_dir() else set()
-    found = [f"{name} is missing" for name in files.keys() - there]
-    found += [f"{name} comes of no kernel" for name in there - files.keys()]
-    for name in files.keys() & there:
-        if (KEPT / name).read_text(encoding="utf-8") != files[name]:
+def there(chosen: KernelSet) -> set[str]:
+    """Return the files that are there now, named from the root of the repository."""
+    folder = ROOT / chosen.ptx
+    found = {f"{chosen.ptx}/{path.name}" for path in folder.iterdir()} if folder.is_dir() else set()
+    return found | ({chosen.table} if (ROOT / chosen.table).is_file() else set())
+
+
+def differences(chosen: KernelSet, files: dict[str, str]) -> list[str]:
+    """Return, in words, how what is there differs from what belongs there."""
+    present = there(chosen)
+    found = [f"{name} is missing" for name in files.keys() - present]
+    found += [f"{name} comes of no kernel" for name in present - files.keys()]
+    for name in files.keys() & present:
+        if (ROOT / name).read_text(encoding="utf-8") != files[name]:
             found.append(f"{name} is not what its source gives")
     return sorted(found)
 
 
-def write(files: dict[str, str]) -> None:
+def write(chosen: KernelSet, files: dict[str, str]) -> None:
     """Make the folder what it should be."""
-    KEPT.mkdir(exist_ok=True)
-    for path in KEPT.iterdir():
-        if path.name not in files:
-            path.unlink()
+    (ROOT / chosen.ptx).mkdir(exist_ok=True)
+    for name in there(chosen) - files.keys():
+        (ROOT / name).unlink()
     for name, text in files.items():
-        (KEPT / name).write_text(text, encoding="utf-8", newline="\n")
+        (ROOT / name).write_text(text, encoding="utf-8", newline="\n")
 
 
 def main() -> int:
-    """Write the folder, or check it."""
-    parser = argparse.ArgumentParser(description="Compile the kernels of corpus/triton into corpus/ptx.")
+    """Write the files of a set, or check them."""
+    parser = argparse.ArgumentParser(description="Compile the Triton kernels of the corpus.")
+    parser.add_argument("--set", choices=SETS, default="published", help="which kernels (default: published)")
     parser.add_argument(
         "--check", action="store_true", help="write nothing; exit 1 if the files would change"
     )
-    check = parser.parse_args().check
-    files = compile_all()
-    found = differences(files)
+    arguments = parser.parse_args()
+    chosen, check = SETS[arguments.set], arguments.check
+    files = compile_all(chosen)
+    found = differences(chosen, files)
     if not check:
-        write(files)
+        write(chosen, files)
     for line in found:
-        print(f"corpus/ptx/{line}")
+        print(line)
     size = sum(len(text.encode()) for text in files.values())
     verdict = f"{len(found)} differ" if check else f"{len(found)} changed"
     print(f"{len(files)} files, {size:,} bytes, {verdict}")

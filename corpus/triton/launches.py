@@ -7,53 +7,18 @@ Pointers and numbers may have any value: nothing is promised to be divisible by 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
-"""Dtypes of cases, and what Triton calls them."""
+from launch import DTYPES, Kernel, Variant, variants_of
 
 FLAT_BLOCK = 1024
 TILE = 32
 LARGEST_ROW = 4096
 
 
-@dataclass(frozen=True)
-class Variant:
-    """One compilation of a kernel."""
-
-    label: str
-    """Its part of the file's name."""
-    dtype: str
-    when: str
-    constants: dict[str, int]
-    warps: int = 4
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel, as it is launched."""
-
-    name: str
-    file: str
-    grid: tuple[str | int, str | int, str | int]
-    arguments: tuple[str, ...]
-    """Tensors and expressions, in the order of the kernel's arguments that are no constants."""
-    types: tuple[str, ...]
-    """Triton's types of them; `*` is a pointer to the dtype."""
-    variants: tuple[Variant, ...]
-
-
 def _of_every_dtype(
     made: Iterable[tuple[str, str, dict[str, int], int]], needs: str = ""
 ) -> tuple[Variant, ...]:
-    variants = []
-    for label, when, constants, warps in made:
-        for dtype in DTYPES:
-            conditions = [f"dtype == '{dtype}'", when, needs, "numel(out) > 0"]
-            name = f"{dtype}_{label}" if label else dtype
-            text = " && ".join(condition for condition in conditions if condition)
-            variants.append(Variant(name, dtype, text, constants, warps))
-    return tuple(variants)
+    return variants_of(DTYPES, made, needs, "numel(out) > 0")
 
 
 def flat(file: str, *names: str, needs: str = "") -> list[Kernel]:

@@ -34,8 +34,18 @@ pub const VECTORS_SCRIPT: &str = "python/tests/write_vectors.py";
 
 /// The Rust tests that need NVIDIA's tools and compilers. Of the whole workspace, as the other Rust tests: cargo would
 /// build everything anew for some of its packages.
-const KERNEL_TESTS: &[&str] =
-    &["test", "--workspace", "--test", "toolchain", "--test", "kernel_compilers", "--test", "compiled_kernels"];
+const KERNEL_TESTS: &[&str] = &[
+    "test",
+    "--workspace",
+    "--test",
+    "toolchain",
+    "--test",
+    "kernel_compilers",
+    "--test",
+    "compiled_kernels",
+    "--test",
+    "cuda_kernels",
+];
 
 /// Every step. The budgets leave room for a first build on two cores.
 pub const STEPS: &[Step] = &[

@@ -64,6 +64,16 @@ impl Session {
         Ok(Self { config, reference, backend, quiet: options.quiet })
     }
 
+    /// The project of a folder, worked on in this process, with a folder of its own for what is stored.
+    pub fn apart(folder: &Path, home: &Path, quiet: bool) -> Result<Self, ExpectedError> {
+        let environment = Environment::of_process();
+        let config = config::load(folder, &environment)?;
+        let reference = reference_to(&config)?;
+        let service = Service::open(home, "gpuemu corpus", environment)
+            .map_err(|error| ExpectedError::plain(error.to_string()))?;
+        Ok(Self { config, reference, backend: Backend::InProcess(service), quiet })
+    }
+
     /// What requests name the project by.
     pub fn project(&self) -> ProjectReference {
         self.reference.clone()

@@ -99,7 +99,7 @@ impl Command {
             Command::Status(arguments) => status::run(&arguments, options),
             Command::Daemon(arguments) => daemon::run(&arguments, options),
             Command::Ops(arguments) => ops::run(&arguments),
-            Command::Corpus(arguments) => corpus::run(&arguments),
+            Command::Corpus(arguments) => corpus::run(&arguments, options),
             Command::Completions(arguments) => completions::run(&arguments),
             Command::Version(arguments) => version::run(&arguments),
         }

@@ -1,4 +1,4 @@
-//! `gpuemu corpus`: run the kernels with known verdicts.
+//! The published kernels, and what is said of them.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -6,66 +6,19 @@ use std::time::Instant;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use gpuemu_corpus::campaign::{self, CaseCounts, Row};
-use gpuemu_corpus::published::{self, Entry, KERNELS, Role, RunnerChoice};
+use gpuemu_corpus::grown::Pair;
+use gpuemu_corpus::published::{self, Entry, KERNELS, Role};
 use gpuemu_engine::oracle::Subject;
 use gpuemu_engine::runner::RunnerKind;
 use gpuemu_engine::verdict::Verdict;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::{Arguments, PUBLISHED_CASES, Ran, Set, at_fault};
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
-
-/// Arguments of `gpuemu corpus`.
-#[derive(Debug, clap::Args)]
-pub struct Arguments {
-    /// Base seed: with the same one every case is the same, byte for byte.
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-    /// Cases for each kernel.
-    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..))]
-    cases: u64,
-    /// Only this kernel, by name or number; may be given several times.
-    #[arg(long, value_name = "NAME")]
-    kernel: Vec<String>,
-    /// Only the correct kernels.
-    #[arg(long)]
-    controls: bool,
-    /// What runs the Triton kernels: the PTX machine, or stand-ins in Rust. Those of NumPy are always stand-ins.
-    #[arg(long, value_enum, default_value_t = RunnerArgument::Ptx)]
-    runner: RunnerArgument,
-    /// Replay the one case with this seed and show its verdict; needs one --kernel.
-    #[arg(long, value_name = "SEED")]
-    replay: Option<u64>,
-    /// Format of the result.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
-}
-
-/// What runs the Triton kernels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum RunnerArgument {
-    /// The compiled kernels, in the PTX machine.
-    Ptx,
-    /// Stand-ins in Rust.
-    Native,
-}
-
-impl RunnerArgument {
-    fn choice(self) -> RunnerChoice {
-        match self {
-            RunnerArgument::Ptx => RunnerChoice::Ptx,
-            RunnerArgument::Native => RunnerChoice::Native,
-        }
-    }
-}
-
-/// A kernel of the corpus that cannot be run is an error of ours.
-fn at_fault(message: String) -> ExpectedError {
-    ExpectedError::new(message, "this is a fault of gpuemu")
-}
 
 #[derive(Debug, Serialize)]
 struct Summary {
@@ -88,49 +41,44 @@ struct Summary {
     seconds: f64,
 }
 
-/// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
-    let entries = chosen(arguments)?;
-    if let Some(seed) = arguments.replay {
-        return replay(&entries, seed, arguments);
-    }
+/// Runs kernels.
+pub(super) fn run(entries: &[&'static Entry], arguments: &Arguments) -> Result<Ran, ExpectedError> {
     let started = Instant::now();
-    let rows = run_all(&entries, arguments)?;
+    let cases = arguments.cases.unwrap_or(PUBLISHED_CASES);
+    let rows = run_all(entries, arguments, cases)?;
     let summary = summarise(&rows, started.elapsed().as_secs_f64());
-    match arguments.format {
-        Format::Json => write_json(&json!({
-            "seed": arguments.seed.to_string(),
-            "cases_per_kernel": arguments.cases,
-            "runner": arguments.runner.choice(),
-            "kernels": rows.iter().map(row_json).collect::<Vec<_>>(),
-            "summary": summary,
-        }))?,
-        Format::Text => write_text(&text(&rows, &summary, arguments))?,
-    }
     let right = rows.iter().all(Row::verdict_is_right) && summary.observable_detected == summary.observable;
-    Ok(if right { exit_code::PASSED } else { exit_code::FAILED })
+    let mut json = Map::new();
+    json.insert("cases_per_kernel".to_string(), json!(cases));
+    json.insert("runner".to_string(), json!(arguments.runner.choice()));
+    json.insert("kernels".to_string(), rows.iter().map(row_json).collect());
+    json.insert("summary".to_string(), json!(summary));
+    let exit = if right { exit_code::PASSED } else { exit_code::FAILED };
+    Ok(Ran { json, text: text(&rows, &summary, arguments), exit })
 }
 
-fn chosen(arguments: &Arguments) -> Result<Vec<&'static Entry>, ExpectedError> {
+/// The kernels that are asked for.
+pub(super) fn chosen(arguments: &Arguments, pairs: &[Pair]) -> Result<Vec<&'static Entry>, ExpectedError> {
     let mut entries = Vec::new();
-    for name in &arguments.kernel {
+    for name in arguments.kernel.iter().filter(|name| !pairs.iter().any(|pair| pair.name == **name)) {
         entries.push(published::find(name).ok_or_else(|| {
             let known: Vec<&str> = KERNELS.iter().map(|entry| entry.name).collect();
-            ExpectedError::new(format!("unknown kernel '{name}'"), format!("the corpus has: {}", known.join(", ")))
+            let hint = format!("the corpus has: {}; pairs are listed by --set grown", known.join(", "));
+            ExpectedError::new(format!("unknown kernel '{name}'"), hint)
         })?);
     }
-    if entries.is_empty() {
+    if arguments.kernel.is_empty() && arguments.set != Set::Grown {
         entries.extend(KERNELS.iter());
     }
     entries.retain(|entry| !arguments.controls || entry.role() == Role::Control);
-    if entries.is_empty() {
+    if entries.is_empty() && pairs.is_empty() {
         return Err(ExpectedError::new("no kernel is left to run", "--controls leaves out kernels with a bug"));
     }
     Ok(entries)
 }
 
-fn run_all(entries: &[&'static Entry], arguments: &Arguments) -> Result<Vec<Row>, ExpectedError> {
-    let total = arguments.cases * entries.len() as u64;
+fn run_all(entries: &[&'static Entry], arguments: &Arguments, cases: u64) -> Result<Vec<Row>, ExpectedError> {
+    let total = cases * entries.len() as u64;
     let bar = if std::io::stderr().is_terminal() { ProgressBar::new(total) } else { ProgressBar::hidden() };
     if let Ok(style) = ProgressStyle::with_template("{msg:24} {wide_bar} {human_pos}/{human_len} cases {eta}") {
         bar.set_style(style);
@@ -141,7 +89,7 @@ fn run_all(entries: &[&'static Entry], arguments: &Arguments) -> Result<Vec<Row>
         let choice = arguments.runner.choice();
         let subject =
             entry.subject(choice).ok_or_else(|| at_fault(format!("kernel '{}' has no built-in op", entry.name)))?;
-        let row = campaign::run(entry, choice, &subject, arguments.seed, arguments.cases, &|done| bar.inc(done));
+        let row = campaign::run(entry, choice, &subject, arguments.seed, cases, &|done| bar.inc(done));
         rows.push(row.map_err(at_fault)?);
     }
     bar.finish_and_clear();
@@ -318,13 +266,8 @@ fn footer(text: &mut String, rows: &[Row], summary: &Summary, arguments: &Argume
     Ok(())
 }
 
-fn replay(entries: &[&'static Entry], seed: u64, arguments: &Arguments) -> Result<u8, ExpectedError> {
-    let [entry] = entries else {
-        return Err(ExpectedError::new(
-            "--replay needs exactly one --kernel",
-            "name the kernel that the seed belongs to",
-        ));
-    };
+/// Runs one case of a kernel again.
+pub(super) fn replay(entry: &'static Entry, seed: u64, arguments: &Arguments) -> Result<u8, ExpectedError> {
     let choice = arguments.runner.choice();
     let subject =
         entry.subject(choice).ok_or_else(|| at_fault(format!("kernel '{}' has no built-in op", entry.name)))?;
