@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use comfy_table::{Cell, ContentArrangement, Table, presets};
-use gpuemu_common::artifact::KernelStatus;
+use gpuemu_common::artifact::{KernelStatus, Severity};
 use gpuemu_common::config::ArtifactChecks;
 use gpuemu_common::finding::Check;
 use gpuemu_common::protocol::{FuzzConfig, LaunchOptions, Mode, ReplayCase, Request, RunCi};
@@ -173,7 +173,9 @@ fn lint(pair: &Pair, side: Side, project: &Path) -> Result<Vec<String>, Expected
         if report.status == KernelStatus::Error {
             return Err(at_fault(report.message.unwrap_or_default()));
         }
-        broken.extend(report.lint.findings.into_iter().map(|finding| finding.rule));
+        // Notes are no catch, and no alarm.
+        let found = report.lint.findings.into_iter().filter(|finding| finding.severity >= Severity::Warning);
+        broken.extend(found.map(|finding| finding.rule));
     }
     broken.retain(|rule| asked.contains(&rule));
     broken.sort();
@@ -190,7 +192,7 @@ impl Twin {
     }
 
     fn passed(&self) -> bool {
-        self.lint.is_empty() && self.report.as_ref().is_none_or(|report| report.status == OpStatus::Passed)
+        self.lint.is_empty() && self.report.as_ref().is_some_and(|report| report.status == OpStatus::Passed)
     }
 
     /// How many of the failures that are kept were found by each check.
