@@ -222,13 +222,16 @@ fn one(
     tally
 }
 
+/// The parameters of a call that names none.
+pub(crate) fn default_parameters(subject: &Subject) -> Parameters {
+    let parameters = &subject.schema().parameters;
+    Parameters(parameters.iter().map(|spec| (spec.name.clone(), spec.default)).collect())
+}
+
 /// `allclose` on one shape, five seeds, as people run it.
 fn usual_check(entry: &Entry, choice: RunnerChoice, subject: &Subject) -> Result<Vec<NaiveRow>, String> {
     let sizes = entry.naive_sizes();
-    let mut parameters = Parameters::default();
-    for spec in &subject.schema().parameters {
-        parameters.set(&spec.name, spec.default);
-    }
+    let parameters = default_parameters(subject);
     let accepts = |dtype, inputs| -> Result<bool, String> {
         let mut runner = entry.runner(choice)?;
         Ok(naive::accepts(subject, runner.as_mut(), &sizes, &parameters, dtype, inputs))

@@ -17,10 +17,14 @@ struct Included;
 
 impl PtxSource for Included {
     fn ptx(&self, variant: Option<&str>) -> Result<Source, String> {
-        let name = variant.ok_or("a kernel of the corpus is compiled already")?;
-        let place = FILES.binary_search_by_key(&name, |(name, _)| name).map_err(|_| format!("there is no '{name}'"))?;
-        Ok(Source::new(format!("corpus/ptx/{name}"), FILES[place].1))
+        source(variant.ok_or("a kernel of the corpus is compiled already")?)
     }
+}
+
+/// The PTX of a file's name, as launch tables have it.
+pub fn source(name: &str) -> Result<Source, String> {
+    let place = FILES.binary_search_by_key(&name, |(name, _)| name).map_err(|_| format!("there is no '{name}'"))?;
+    Ok(Source::new(format!("corpus/ptx/{name}"), FILES[place].1))
 }
 
 static KERNELS: LazyLock<Result<BTreeMap<String, Arc<CompiledKernel>>, String>> = LazyLock::new(|| {

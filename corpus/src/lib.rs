@@ -19,6 +19,7 @@ pub mod mutation;
 pub mod published;
 pub mod real;
 pub mod stand_in;
+pub mod studies;
 pub mod style;
 pub mod summation;
 pub mod visibility;

@@ -171,6 +171,13 @@ impl Entry {
         self.kernel.op
     }
 
+    /// The correct kernel that it was made of; itself if it is one.
+    pub fn control(&self) -> Option<&'static Entry> {
+        // The one before it that is written alike: two matmuls are, and the bug follows the one it is of.
+        let alike = |entry: &&Entry| entry.op() == self.op() && entry.style == self.style;
+        KERNELS.iter().filter(|entry| entry.role() == Role::Control && entry.number <= self.number).rev().find(alike)
+    }
+
     /// The compiled kernel, if that is what is to run and there is one.
     pub fn compiled(&self, choice: RunnerChoice) -> Result<Option<Arc<CompiledKernel>>, String> {
         match choice {

@@ -18,7 +18,8 @@ use crate::external_reference::ExternalReference;
 use crate::failure::Failure;
 use crate::kernel_program::KernelProgram;
 use crate::op_definition::{
-    bound_beside, built_in_subject, extra_arguments, judged_as_configured, narrow, sampler_of, schema_of,
+    bound_beside, built_in_subject, check_calibrated, check_calibrated_outputs, extra_arguments, judged_as_configured,
+    narrow, sampler_of, schema_of,
 };
 use crate::op_runner::OpRunner;
 use crate::project::Project;
@@ -105,15 +106,17 @@ impl ConfiguredOp {
         };
         let subject = judged_as_configured(subject, project, op)?;
         let bound = bound_beside(&subject, op);
+        let sampler = sampler_of(project, Some(op), subject.schema(), settings)?;
+        let warnings = check_calibrated(project, op, subject.schema(), &sampler)?;
         let mut ready = Self {
             name: op.name.clone(),
             line: op.line,
-            sampler: sampler_of(project, Some(op), subject.schema(), settings)?,
+            sampler,
             subject,
             bound,
             reference,
             source: source_words(program.as_ref()),
-            warnings: Vec::new(),
+            warnings,
             program,
             reference_program,
             extra,
@@ -233,6 +236,7 @@ impl ConfiguredOp {
                 OpRunner::Python(Box::new(PythonRunner::new(words, started, callable, extra, withheld, self.timeout)))
             }
         };
+        check_calibrated_outputs(&self.name, &self.subject, &self.sampler)?;
         Ok(StartedOp { op: self, runner })
     }
 

@@ -1,10 +1,10 @@
 //! What an op of a project is: schema, tolerance and sampler, from its entry in the configuration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gpuemu_common::DType;
 use gpuemu_common::config::{self, DimensionRange, ToleranceMode};
-use gpuemu_common::protocol::FuzzConfig;
+use gpuemu_common::protocol::{ErrorCode, FuzzConfig};
 use gpuemu_engine::ops;
 use gpuemu_engine::oracle::compare::Forgiven;
 use gpuemu_engine::schema::{Parameters, Scalar, Schema};
@@ -112,9 +112,7 @@ pub(crate) fn judged_as_configured(
     op: &config::Op,
 ) -> Result<Subject, Failure> {
     let config = &project.config;
-    let given = !op.tolerances.is_empty() || op.reference.is_some();
-    let mode = op.tolerance.unwrap_or(if given { ToleranceMode::Fixed } else { ToleranceMode::Bound });
-    match mode {
+    match op.tolerance_mode() {
         ToleranceMode::Bound if op.reference.is_some() => {
             let message = format!("op '{}' has a reference of its own, which gives values but no bound", op.name);
             let hint = "leave the reference of a built-in op out, or use tolerance = \"fixed\"".to_string();
@@ -122,9 +120,13 @@ pub(crate) fn judged_as_configured(
         }
         ToleranceMode::Bound => subject.tolerance = Tolerance::Bound,
         ToleranceMode::Calibrated => {
-            let message = format!("op '{}' has tolerance = \"calibrated\", but no calibration is stored", op.name);
-            let hint = "use \"bound\" or \"fixed\"".to_string();
-            return Err(config.error_at(&op.span, message, Some(hint)).into());
+            let measured = op.calibration.iter();
+            let pair = |(dtype, pair): (&DType, &config::Calibration)| {
+                (*dtype, Tolerance::Calibrated { atol: pair.atol, rtol: pair.rtol })
+            };
+            subject.tolerances = measured.map(pair).collect();
+            // What has no error of its own must be exact: whole numbers.
+            subject.tolerance = Tolerance::Calibrated { atol: 0.0, rtol: 0.0 };
         }
         ToleranceMode::Fixed => {
             for dtype in DType::ALL {
@@ -141,6 +143,58 @@ pub(crate) fn judged_as_configured(
     subject.forgiven = Forgiven { nan: !config.validation.check_nan, infinity: !config.validation.check_inf };
     subject.measured = true;
     Ok(subject)
+}
+
+/// Every float dtype that outputs of the cases have must be calibrated, where that is what decides. Returns what is
+/// worth knowing about the calibrations.
+pub(crate) fn check_calibrated(
+    project: &Project,
+    op: &config::Op,
+    schema: &Schema,
+    sampler: &Sampler,
+) -> Result<Vec<String>, Failure> {
+    let mut warnings = Vec::new();
+    if op.tolerance_mode() != ToleranceMode::Calibrated {
+        return Ok(warnings);
+    }
+    for dtype in float_outputs(schema, sampler) {
+        let Some(calibration) = op.calibration.get(&dtype) else {
+            let missing = not_calibrated(&op.name, dtype);
+            return Err(project.config.error_at(&op.span, missing.message, missing.hint).into());
+        };
+        let (then, now) = (calibration.values, sampler.strategy);
+        if then != now {
+            let (then, now) = (then.name(), now.name());
+            warnings.push(format!("the tolerance of {dtype} was calibrated with values {then}, these are {now}"));
+        }
+    }
+    Ok(warnings)
+}
+
+/// The same once it is known which optional outputs take part.
+pub(crate) fn check_calibrated_outputs(name: &str, subject: &Subject, sampler: &Sampler) -> Result<(), Failure> {
+    if !matches!(subject.tolerance, Tolerance::Calibrated { .. }) {
+        return Ok(());
+    }
+    let missing = float_outputs(subject.schema(), sampler);
+    let missing = missing.into_iter().find(|dtype| !subject.tolerances.contains_key(dtype));
+    missing.map_or(Ok(()), |dtype| Err(not_calibrated(name, dtype)))
+}
+
+fn not_calibrated(name: &str, dtype: DType) -> Failure {
+    let message = format!("op '{name}' has tolerance = \"calibrated\", but no calibration is stored for {dtype}");
+    let hint = format!(
+        "measure one with `gpuemu calibrate --op {name} --control ...`, a trusted implementation of the same op, or use \
+         \"bound\" or \"fixed\""
+    );
+    Failure::new(ErrorCode::ConfigError, message).hint(hint)
+}
+
+/// The float dtypes that outputs of cases surely have. Optional outputs count where they always take part.
+pub(crate) fn float_outputs(schema: &Schema, sampler: &Sampler) -> BTreeSet<DType> {
+    let sure = schema.outputs.iter().filter(|spec| !spec.optional || sampler.always.contains(&spec.name));
+    let dtypes = sure.flat_map(|spec| sampler.dtypes.iter().map(|dtype| spec.dtype_in(*dtype)));
+    dtypes.filter(|dtype| dtype.is_float()).collect()
 }
 
 /// The bound of the built-in op of that name, where an op is judged by a tolerance instead.

@@ -70,6 +70,12 @@ impl CompiledKernel {
         }
     }
 
+    /// The PTX file that a case is launched from; nothing where no variant covers it, or where there are none.
+    pub fn variant(&self, schema: &Schema, descriptor: &CaseDescriptor) -> Option<&str> {
+        let facts = CaseFacts::of_descriptor(schema, descriptor)?;
+        self.launch.covering(&facts).ok()??.ptx
+    }
+
     /// The program of a variant, decoded once.
     pub fn program(&self, variant: Option<&str>, entry: Option<&str>) -> Result<Arc<Program>, String> {
         let key = (variant.map(ToString::to_string), entry.map(ToString::to_string));

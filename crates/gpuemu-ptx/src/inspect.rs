@@ -76,12 +76,17 @@ impl Inspector<'_> {
 
     /// Looks at a PTX file. Whatever goes wrong is part of the report.
     pub fn file(&self, path: &Path, checks: &ArtifactChecks) -> KernelReport {
-        let name = path.display().to_string();
-        let inspected = Source::read(path).map_err(|error| error.to_string()).and_then(|source| {
-            let written = Origin { kernel: &name, source: &name, producer: "as written", launch: self.launch };
-            self.source(&source, &written, checks)
-        });
-        report(&name, inspected, checks)
+        match Source::read(path) {
+            Ok(source) => self.text(&source, checks),
+            Err(error) => report(&path.display().to_string(), Err(error.to_string()), checks),
+        }
+    }
+
+    /// Looks at PTX that was read already. Whatever goes wrong is part of the report.
+    pub fn text(&self, source: &Source, checks: &ArtifactChecks) -> KernelReport {
+        let name = &source.name;
+        let written = Origin { kernel: name, source: name, producer: "as written", launch: self.launch };
+        report(name, self.source(source, &written, checks), checks)
     }
 
     fn compiled(

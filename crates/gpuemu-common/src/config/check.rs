@@ -1,8 +1,8 @@
 //! Values that have the right type and are still impossible, each pointed at where it stands.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 
+use super::calibration::check_calibrations;
 use super::check_kernels::{check_kernel, check_lint};
 use super::error::{ConfigError, Source};
 use super::located::Located;
@@ -90,6 +90,7 @@ fn check_op(op: &OpTable, source: &Source) -> Result<(), ConfigError> {
     }
     check_dtypes(source, &op.dtypes)?;
     check_tolerances(source, &op.tolerances)?;
+    check_calibrations(source, &op.calibration)?;
     check_timeout(source, "timeout", &op.timeout)?;
     for (name, range) in op.dims.iter().flatten() {
         let problem = match &range.value {
@@ -229,16 +230,21 @@ fn within(source: &Source, value: &Located<f64>, name: &str, low: f64, high: f64
 
 /// The number that a seed stands for.
 pub(super) fn parse_seed(seed: &Located<SeedValue>, source: &Source) -> Result<u64, ConfigError> {
-    let invalid = |text: &str, span: &Range<usize>| {
-        let hint = Some(
-            "a seed is a whole number from 0 to 18446744073709551615; above 9223372036854775807 as a string"
-                .to_string(),
-        );
-        source.invalid(span, format!("'{text}' is not a seed"), hint)
-    };
-    match &seed.value {
-        SeedValue::Number(number) => u64::try_from(*number).map_err(|_| invalid(&number.to_string(), &seed.span)),
-        SeedValue::Text(text) => text.trim().parse().map_err(|_| invalid(text, &seed.span)),
+    seed_of(&seed.value).ok_or_else(|| {
+        let text = match &seed.value {
+            SeedValue::Number(number) => number.to_string(),
+            SeedValue::Text(text) => text.clone(),
+        };
+        let hint = "a seed is a whole number from 0 to 18446744073709551615; above 9223372036854775807 as a string";
+        source.invalid(&seed.span, format!("'{text}' is not a seed"), Some(hint.to_string()))
+    })
+}
+
+/// The number of a seed that is one.
+pub(super) fn seed_of(seed: &SeedValue) -> Option<u64> {
+    match seed {
+        SeedValue::Number(number) => u64::try_from(*number).ok(),
+        SeedValue::Text(text) => text.trim().parse().ok(),
     }
 }
 

@@ -3,9 +3,11 @@
 //! `gpuemu.toml` of the project goes before the user's `config.toml`, which goes before the daemon's
 //! `daemon.toml`. Lists such as `[[ops]]` are taken whole from the first file that has them.
 
+mod calibration;
 mod check;
 mod check_kernels;
 mod check_launch;
+mod edit;
 mod error;
 pub mod expression;
 mod kernels;
@@ -16,6 +18,8 @@ mod merge;
 mod resolve;
 mod tables;
 
+pub use calibration::{Calibration, CalibrationTable};
+pub use edit::with_calibrations;
 pub use error::{ConfigError, InvalidFile};
 pub use kernels::{ArtifactChecks, CompileTable, Kernel, Lint, SourceKind, architecture_number, check_architecture};
 pub use load::{Environment, find_project_file, kernels_of, load, load_daemon, load_file};

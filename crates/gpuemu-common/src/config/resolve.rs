@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::calibration::{Calibration, resolve_calibrations};
 use super::check::{parse_date, parse_seed};
 use super::error::{ConfigError, Source};
 use super::kernels::{Kernel, Lint, resolve_kernel, resolve_lint};
@@ -75,6 +76,11 @@ impl Config {
             file: PathBuf::new(),
             root,
         }
+    }
+
+    /// The file that the ops are in.
+    pub fn ops_file(&self) -> &Path {
+        &self.ops_source.path
     }
 
     /// An error in the definition of an op, found by those who know ops.
@@ -165,6 +171,8 @@ pub struct Op {
     pub tolerances: BTreeMap<DType, TolerancePair>,
     /// Which tolerance decides, if it was said.
     pub tolerance: Option<ToleranceMode>,
+    /// Tolerances that were measured on a trusted control.
+    pub calibration: BTreeMap<DType, Calibration>,
     /// Structural checks.
     pub invariants: Vec<Invariant>,
     /// Signature, if given, and its place in the file.
@@ -191,6 +199,12 @@ impl Op {
     /// The name of the built-in op that it is, if there is one of that name.
     pub fn built_in_name(&self) -> &str {
         self.op.as_ref().map_or(&self.name, |op| &op.value)
+    }
+
+    /// Which tolerance decides: the one that was said, or the fixed ones where some are given or nothing has a bound.
+    pub fn tolerance_mode(&self) -> ToleranceMode {
+        let given = !self.tolerances.is_empty() || self.reference.is_some();
+        self.tolerance.unwrap_or(if given { ToleranceMode::Fixed } else { ToleranceMode::Bound })
     }
 }
 
@@ -421,6 +435,7 @@ fn resolve_op(op: OpTable, validation: &Validation, daemon: &Daemon, source: &So
         execution_mode: op.execution_mode.unwrap_or_default(),
         tolerances,
         tolerance: op.tolerance,
+        calibration: resolve_calibrations(op.calibration),
         invariants: op.invariants.unwrap_or_default(),
         signature: op.signature,
         dims: dims.collect(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::calibration::CalibrationTable;
 use super::kernels::{KernelTable, LintTable};
 use super::located::Located;
 use crate::{DType, Precision, Strategy};
@@ -127,6 +128,8 @@ pub struct OpTable {
     pub tolerances: Option<BTreeMap<DType, Located<TolerancePair>>>,
     /// Which tolerance is used. By default "fixed" where tolerances are given or a script is the reference, else "bound".
     pub tolerance: Option<ToleranceMode>,
+    /// Tolerances by dtype that `gpuemu calibrate` measured on a trusted control, for tolerance = "calibrated".
+    pub calibration: Option<BTreeMap<DType, CalibrationTable>>,
     /// Structural checks of outputs.
     pub invariants: Option<Vec<Invariant>>,
     /// Signature such as "a[M,K] b[K,N] -> out[M,N]".

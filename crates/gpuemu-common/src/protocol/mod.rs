@@ -1,6 +1,7 @@
 //! The messages between clients and the daemon: JSON objects with a field `type`, or binary frames whose
 //! header is such an object.
 
+mod calibrate;
 mod error_code;
 mod frame;
 mod inspect_kernels;
@@ -8,6 +9,7 @@ mod request;
 mod response;
 mod tensor_data;
 
+pub use calibrate::{Calibrate, CalibrationReport, DtypeCalibration};
 pub use error_code::ErrorCode;
 pub use frame::{Frame, FrameError, MAGIC};
 pub use inspect_kernels::{InspectKernels, LaunchOptions, LintOptions};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::calibrate::Calibrate;
 use super::inspect_kernels::InspectKernels;
 use super::tensor_data::{NamedTensorData, TensorData};
 use crate::artifact::ToolSearch;
@@ -35,6 +36,8 @@ pub enum Request {
     RunCi(RunCi),
     /// Measure and check the compiled kernels of a project.
     InspectKernels(InspectKernels),
+    /// Measure a trusted control of an op.
+    Calibrate(Calibrate),
     /// Run one case again.
     Reproduce(ReplayCase),
     /// Run one case again and return all of its tensors.

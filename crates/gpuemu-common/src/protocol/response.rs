@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::calibrate::CalibrationReport;
 use super::error_code::ErrorCode;
 use super::tensor_data::NamedTensorData;
 use crate::artifact::ArtifactReport;
@@ -65,6 +66,11 @@ pub enum Response {
     Artifacts {
         /// The report.
         report: Box<ArtifactReport>,
+    },
+    /// What was measured of a trusted control.
+    Calibration {
+        /// The report.
+        report: Box<CalibrationReport>,
     },
     /// The smallest failing case.
     Minimized {

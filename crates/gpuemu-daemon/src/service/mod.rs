@@ -2,6 +2,7 @@
 
 mod artifacts;
 mod baselines;
+mod calibrate;
 mod campaign;
 mod cases;
 mod expected;
@@ -138,6 +139,7 @@ impl Service {
             Request::FuzzOp(request) => self.fuzz(request, job)?,
             Request::RunCi(request) => self.run(&request, job)?,
             Request::InspectKernels(request) => self.inspect_kernels(&request, job)?,
+            Request::Calibrate(request) => self.calibrate(&request, job)?,
             Request::Reproduce(request) => self.reproduce(&request)?,
             Request::Inspect(request) => self.inspect(&request)?,
             Request::Minimize(request) => self.minimize(&request, job)?,
@@ -236,10 +238,11 @@ impl Service {
             Request::Reproduce(_) => "Reproduce",
             Request::Inspect(_) => "Inspect",
             Request::InspectKernels(_) => "InspectKernels",
+            Request::Calibrate(_) => "Calibrate",
             Request::StoreBaseline(_) => "StoreBaseline",
             _ => {
                 let known = "FuzzOp, RunCi, Minimize, ReplayFailures, StoreBaseline, CompareBaseline, Reproduce, \
-                             Inspect and InspectKernels";
+                             Inspect, InspectKernels and Calibrate";
                 return Err(Failure::invalid(format!("only {known} can be jobs")));
             }
         };

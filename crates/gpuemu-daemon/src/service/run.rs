@@ -30,6 +30,14 @@ pub(super) fn random_seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
+/// The base seed that was asked for, that the project names, or that nobody chose.
+pub(super) fn base_seed(project: &Project, config: &FuzzConfig) -> u64 {
+    config.seed.unwrap_or(match project.config.validation.seed {
+        Seed::Fixed(seed) => seed,
+        Seed::Random => random_seed(),
+    })
+}
+
 impl Service {
     /// Tries many cases of one op.
     pub(super) fn fuzz(&self, request: FuzzOp, job: &Job) -> Result<Response, Failure> {
@@ -145,10 +153,7 @@ impl Service {
         };
         Ok(Plan {
             run: self.store.next_run(),
-            base_seed: config.seed.unwrap_or(match project.config.validation.seed {
-                Seed::Fixed(seed) => seed,
-                Seed::Random => random_seed(),
-            }),
+            base_seed: base_seed(project, config),
             iterations: if until_deadline { u64::MAX } else { config.iterations.unwrap_or(standard) },
             deadline: limit.and_then(|limit| Instant::now().checked_add(limit)),
             until_deadline,

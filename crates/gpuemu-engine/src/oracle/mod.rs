@@ -6,6 +6,7 @@ pub mod calibrate;
 pub mod cell;
 pub mod compare;
 pub mod decoy;
+pub mod envelope;
 pub mod given;
 pub mod invariant;
 pub mod judge;

@@ -2,6 +2,7 @@
 
 pub mod artifacts;
 pub mod baseline;
+pub mod calibrate;
 pub mod ci;
 pub mod completions;
 pub mod corpus;
@@ -21,6 +22,7 @@ pub mod reproduce;
 mod run_options;
 pub mod sanitize;
 pub mod status;
+pub mod study;
 pub mod test;
 pub mod version;
 
@@ -59,6 +61,8 @@ pub enum Command {
     Emulate(emulate::Arguments),
     /// Run a compiled kernel and check every access, barrier and race.
     Sanitize(sanitize::Arguments),
+    /// Measure a trusted control of an op, and keep p95 x 1.5 of its errors as tolerances.
+    Calibrate(calibrate::Arguments),
     /// The gate of a pull request: run all ops, check all kernels, write a report, say pass or fail.
     Ci(ci::Arguments),
     /// Show stored results as a report.
@@ -71,6 +75,8 @@ pub enum Command {
     Ops(ops::Arguments),
     /// Run the kernels with known verdicts and print what each check says of them.
     Corpus(corpus::Arguments),
+    /// Run one of the four published studies again: a table, and as files JSON and a figure.
+    Study(study::Arguments),
     /// Print completions for a shell.
     Completions(completions::Arguments),
     /// Print what this is.
@@ -94,12 +100,14 @@ impl Command {
             Command::Artifacts(arguments) => artifacts::run(&arguments, options),
             Command::Emulate(arguments) => emulate::run(&arguments, options),
             Command::Sanitize(arguments) => sanitize::run(&arguments),
+            Command::Calibrate(arguments) => calibrate::run(&arguments, options),
             Command::Ci(arguments) => ci::run(&arguments, options),
             Command::Report(arguments) => report::run(&arguments, options),
             Command::Status(arguments) => status::run(&arguments, options),
             Command::Daemon(arguments) => daemon::run(&arguments, options),
             Command::Ops(arguments) => ops::run(&arguments),
             Command::Corpus(arguments) => corpus::run(&arguments, options),
+            Command::Study(arguments) => study::run(&arguments, options),
             Command::Completions(arguments) => completions::run(&arguments),
             Command::Version(arguments) => version::run(&arguments),
         }

@@ -1,0 +1,151 @@
+//! `gpuemu study`, as a user sees it. Small runs: `docs/studies.md` has the figures of the whole ones.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use std::path::Path;
+
+use serde_json::Value;
+use snapbox::cmd::{Command, cargo_bin};
+use snapbox::{Data, file, str};
+
+/// The command in a folder with no tools: what is measured with them differs from machine to machine.
+fn gpuemu(arguments: &[&str]) -> Command {
+    Command::new(cargo_bin!("gpuemu"))
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .env("PATH", "/nowhere")
+        .env("GPUEMU_PYTHON", "/nowhere/python3")
+        .env_remove("CUDA_HOME")
+        .env_remove("CUDA_PATH")
+}
+
+/// Runs a study twice: for people, which must print the snapshot, and for programs, which must print the JSON that both
+/// runs have written. The same seed gives the same bytes.
+fn check(arguments: &[&str], name: &str, snapshot: Data) -> Value {
+    let [first, second] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    // A folder that is not there yet is made.
+    let (first, second) = (first.path().join("new"), second.path());
+    let [json, svg] = ["json", "svg"].map(|extension| format!("{name}.{extension}"));
+    let notes = |folder: &Path| format!("wrote {0}/{json}\nwrote {0}/{svg}\n", folder.display());
+    let run = |folder: &Path, format: &str| {
+        gpuemu(arguments).args(["--output", folder.to_str().unwrap(), "--format", format]).assert().success()
+    };
+    run(&first, "text").stderr_eq(notes(&first)).stdout_eq(snapshot);
+    let output = run(second, "json").stderr_eq(notes(second));
+    let read = |folder: &Path, file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+    let text = read(second, &json);
+    assert_eq!(text.as_bytes(), output.get_output().stdout);
+    assert!(text == read(&first, &json) && read(second, &svg) == read(&first, &svg), "{name}");
+    check_svg(&read(second, &svg));
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&document["study"], &document["holds"]), (&name.into(), &true.into()));
+    assert_eq!(document["gpuemu_version"], env!("CARGO_PKG_VERSION"));
+    assert!(document["generator_version"].is_u64());
+    document
+}
+
+#[test]
+fn the_oracle_study() {
+    let document = check(&["study", "oracle", "--cases", "20"], "oracle", file!["data/study/oracle.txt"]);
+    let most: Vec<&Value> = document["checks"].as_array().unwrap().iter().map(|one| &one["most_accepted"]).collect();
+    assert_eq!((document["seed"].as_str(), most), (Some("0"), vec![&3.into(); 3]));
+}
+
+#[test]
+fn the_tolerance_study() {
+    let document = check(&["study", "tolerance", "--cases", "50"], "tolerance", file!["data/study/tolerance.txt"]);
+    for rule in document["rules"].as_array().unwrap().iter().filter(|rule| rule["rule"] == "bound") {
+        assert_eq!((&rule["observable"]["share"], &rule["false_alarms"]["part"]), (&1.0.into(), &0.into()), "{rule}");
+    }
+    let closest = &document["closest"];
+    assert!(closest["correct"].as_f64() < Some(1.0) && closest["wrong"].as_f64() > Some(1.0), "{closest}");
+}
+
+#[test]
+fn the_study_of_inputs() {
+    let document = check(&["study", "inputs", "--cases", "15"], "inputs", file!["data/study/inputs.txt"]);
+    let strategies = document["strategies"].as_array().unwrap();
+    let ours: Vec<&Value> = strategies.iter().filter(|one| one["is_our_default"] == true).collect();
+    assert_eq!((strategies.len(), ours.len()), (7, 1));
+    assert_eq!(ours[0]["checks"]["ours"]["kernels"]["part"], 10);
+}
+
+#[test]
+fn the_study_of_artifacts() {
+    let document = check(&["study", "artifacts"], "artifacts", file!["data/study/artifacts.txt"]);
+    let seen = |name: &str, by: &str| {
+        let pair = document["pairs"].as_array().unwrap().iter().find(|pair| pair["wrong"] == name).unwrap();
+        pair[by].as_bool()
+    };
+    assert_eq!(
+        (seen("softmax_other_zero", "seen_by_count"), seen("gelu_no_half", "seen_by_count")),
+        (Some(false), Some(true))
+    );
+    assert_eq!(
+        (seen("softmax_other_zero", "seen_by_constants"), seen("softmax_numpy_padded", "seen_by_count")),
+        (Some(true), None)
+    );
+}
+
+/// Every element is closed, in order, and there is a title.
+fn check_svg(svg: &str) {
+    let mut open: Vec<&str> = Vec::new();
+    for piece in svg.split('<').skip(1) {
+        let (tag, text) = piece.split_once('>').unwrap();
+        assert_eq!(tag.matches('"').count() % 2, 0, "{tag}");
+        assert!(!text.contains(['"', '>']) && !tag.contains("NaN") && !tag.contains("inf"), "{piece}");
+        let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
+        match (tag.starts_with('/'), tag.ends_with('/')) {
+            (true, _) => assert_eq!(open.pop(), Some(name)),
+            (false, true) => {}
+            (false, false) => open.push(name),
+        }
+    }
+    assert!(open.is_empty() && svg.starts_with("<svg ") && svg.contains("<title>P"), "{open:?}");
+}
+
+#[test]
+fn another_seed_gives_other_cases() {
+    let run = |seed: &str| {
+        let arguments = ["study", "inputs", "--cases", "3", "--format", "json", "--seed", seed];
+        let output = gpuemu(&arguments).assert();
+        let report: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+        assert_eq!(report["seed"], seed);
+        report["kernels"].clone()
+    };
+    assert_ne!(run("18446744073709551615"), run("1"));
+}
+
+#[test]
+fn what_ran_is_said() {
+    let arguments = ["study", "oracle", "--cases", "2", "--runner", "ptx", "--format", "json"];
+    let output = gpuemu(&arguments).assert();
+    let report: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    let kernels = report["kernels"].as_array().unwrap();
+    let of = |name: &str| kernels.iter().find(|kernel| kernel["name"] == name).unwrap();
+    assert_eq!((report["runner"].as_str(), &of("softmax")["runner"]), (Some("ptx"), &"ptx_machine".into()));
+    assert_eq!(of("softmax_numpy")["runner"], "stand_in");
+    // The compiled attention has no form for 1,024 keys: that is neither accepted nor rejected.
+    let wide = |setting: &&Value| setting["shape"] == "1024";
+    let settings = of("attention_no_scale")["settings"].as_array().unwrap();
+    assert!(settings.iter().filter(wide).all(|setting| setting["accepted"].is_null()));
+    assert!(settings.iter().any(|setting| setting["accepted"].is_array()));
+}
+
+#[test]
+fn mistakes_are_usage_errors() {
+    gpuemu(&["study"]).assert().code(2).stdout_eq("");
+    gpuemu(&["study", "speed"]).assert().code(2).stdout_eq("");
+    gpuemu(&["study", "inputs", "--cases", "0"]).assert().code(2).stdout_eq("");
+    // Nothing is drawn at random there.
+    gpuemu(&["study", "artifacts", "--seed", "1"]).assert().code(2).stdout_eq("");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    gpuemu(&["study", "artifacts", "--output", file.to_str().unwrap()]).assert().code(2).stdout_eq("").stderr_eq(str![
+        [r#"
+error: the study cannot be written to [..]file: [..]
+hint: name a folder that can be written with --output
+
+"#]
+    ]);
+}
