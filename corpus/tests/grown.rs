@@ -14,6 +14,11 @@ fn corpus() -> &'static Path {
 fn there_are_sixty_pairs_and_every_class_is_in_two_kernels() {
     let pairs = pairs().unwrap();
     assert!(pairs.len() >= 60, "{} pairs", pairs.len());
+    let front = std::fs::read_to_string(corpus().join("../README.md")).unwrap();
+    for claim in [format!("[{} pairs](corpus/README.md)", pairs.len()), format!("in {} classes of bugs", CLASSES.len())]
+    {
+        assert!(front.contains(&claim), "README.md does not say: {claim}");
+    }
     let readme = std::fs::read_to_string(corpus().join("README.md")).unwrap();
     let open = readme.split("## Open cases").nth(1).unwrap();
     for class in CLASSES {

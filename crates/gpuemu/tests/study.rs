@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use serde_json::Value;
-use snapbox::cmd::{Command, cargo_bin};
+use snapbox::cmd::{Command, OutputAssert, cargo_bin};
 use snapbox::{Data, file, str};
+use tempfile::TempDir;
 
 /// The command in a folder with no tools: what is measured with them differs from machine to machine.
 fn gpuemu(arguments: &[&str]) -> Command {
@@ -18,29 +19,43 @@ fn gpuemu(arguments: &[&str]) -> Command {
         .env_remove("CUDA_PATH")
 }
 
-/// Runs a study twice: for people, which must print the snapshot, and for programs, which must print the JSON that both
-/// runs have written. The same seed gives the same bytes.
+/// Runs a study for people, which must print the snapshot, and reads the files that it wrote.
 fn check(arguments: &[&str], name: &str, snapshot: Data) -> Value {
-    let [first, second] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let folder = tempfile::tempdir().unwrap();
     // A folder that is not there yet is made.
-    let (first, second) = (first.path().join("new"), second.path());
-    let [json, svg] = ["json", "svg"].map(|extension| format!("{name}.{extension}"));
-    let notes = |folder: &Path| format!("wrote {0}/{json}\nwrote {0}/{svg}\n", folder.display());
-    let run = |folder: &Path, format: &str| {
-        gpuemu(arguments).args(["--output", folder.to_str().unwrap(), "--format", format]).assert().success()
-    };
-    run(&first, "text").stderr_eq(notes(&first)).stdout_eq(snapshot);
-    let output = run(second, "json").stderr_eq(notes(second));
-    let read = |folder: &Path, file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
-    let text = read(second, &json);
-    assert_eq!(text.as_bytes(), output.get_output().stdout);
-    assert!(text == read(&first, &json) && read(second, &svg) == read(&first, &svg), "{name}");
-    check_svg(&read(second, &svg));
-    let document: Value = serde_json::from_str(&text).unwrap();
+    let folder = folder.path().join("new");
+    run(arguments, &folder, name).stdout_eq(snapshot);
+    let read = |extension: &str| std::fs::read_to_string(folder.join(format!("{name}.{extension}"))).unwrap();
+    check_svg(&read("svg"));
+    let document: Value = serde_json::from_str(&read("json")).unwrap();
     assert_eq!((&document["study"], &document["holds"]), (&name.into(), &true.into()));
     assert_eq!(document["gpuemu_version"], env!("CARGO_PKG_VERSION"));
     assert!(document["generator_version"].is_u64());
     document
+}
+
+fn run(arguments: &[&str], folder: &Path, name: &str) -> OutputAssert {
+    let written = format!("wrote {0}/{name}.json\nwrote {0}/{name}.svg\n", folder.display());
+    gpuemu(arguments).args(["--output", folder.to_str().unwrap()]).assert().success().stderr_eq(written)
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_on_stdout_and_in_files() {
+    for (name, arguments) in
+        [("artifacts", &["study", "artifacts"][..]), ("inputs", &["study", "inputs", "--cases", "2"])]
+    {
+        let [first, second] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let arguments = [arguments, &["--format", "json"]].concat();
+        let [printed, again] = [&first, &second]
+            .map(|folder| gpuemu(&arguments).args(["--output", folder.path().to_str().unwrap()]).assert());
+        let read = |folder: &TempDir, extension: &str| {
+            std::fs::read_to_string(folder.path().join(format!("{name}.{extension}"))).unwrap()
+        };
+        assert_eq!(read(&first, "json").as_bytes(), printed.get_output().stdout, "{name}");
+        assert!(
+            printed.get_output().stdout == again.get_output().stdout && read(&first, "svg") == read(&second, "svg")
+        );
+    }
 }
 
 #[test]
@@ -48,6 +63,10 @@ fn the_oracle_study() {
     let document = check(&["study", "oracle", "--cases", "20"], "oracle", file!["data/study/oracle.txt"]);
     let most: Vec<&Value> = document["checks"].as_array().unwrap().iter().map(|one| &one["most_accepted"]).collect();
     assert_eq!((document["seed"].as_str(), most), (Some("0"), vec![&3.into(); 3]));
+    let readme = include_str!("../../../README.md").replace('\n', " ");
+    assert!(readme.contains("in 72 settings of shape, inputs and dtype: it accepts at most 3 of 10"), "{readme}");
+    let settings = document["kernels"][0]["settings"].as_array().unwrap();
+    assert_eq!(settings.len(), 72);
 }
 
 #[test]

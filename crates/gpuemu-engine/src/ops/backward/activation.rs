@@ -2,6 +2,7 @@
 
 use super::NAN_TOO;
 use crate::case::Strategy;
+use crate::ops::elementwise::gelu::doubled_share_condition;
 use crate::ops::elementwise::sigmoid::{sigmoid, sigmoid_condition};
 use crate::ops::elementwise::silu::{MINUS_INFINITY, silu};
 use crate::ops::elementwise::tanh::tanh_condition;
@@ -116,13 +117,12 @@ fn silu_slope(arithmetic: &Arithmetic, x: f64) -> Rounded {
 fn erf_slope(arithmetic: &Arithmetic, x: f64) -> Rounded {
     let units = &arithmetic.units;
     let z = x * std::f64::consts::FRAC_1_SQRT_2;
-    let e = libm::erf(z);
     let bell = if z.abs() > 27.0 { 0.0 } else { libm::exp(-z * z) };
     // 1/√(2π).
     let density = 0.398_942_280_401_432_7 * bell;
     let below = 0.5 * libm::erfc(-z);
     let value = below + x * density;
-    let below_error = 0.5 * (units.u * (4.0 * e.abs() + 2.26 * z.abs() * bell + (1.0 + e).abs()) + units.fast_erf);
+    let below_error = 0.5 * units.u * doubled_share_condition(z, units);
     let density_error = units.u * density * (units.exp + 4.0 * z * z + 4.0) + units.tiny;
     let density_error = if density == 0.0 { units.tiny } else { density_error };
     let error = below_error + x.abs() * density_error + units.u * value.abs() + units.tiny;

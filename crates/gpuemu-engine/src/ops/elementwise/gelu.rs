@@ -21,9 +21,9 @@ pub(in crate::ops) fn erf_op() -> BuiltIn {
         )
         .alias(&["gelu_erf"])
         .bounded_by(
-            "(u + u_mid)*(0.5*|x|*(4*|e| + fast_erf/u + 2.26*|z|*exp(-z^2) + |1 + e|) + 2*|y|) + (|x| + 1)*(tiny + \
-                 eta_mid) with z = x/sqrt(2), e = erf(z), fast_erf = 2^-20 where declared: absolute in the left tail, \
-                 where 1 + e cancels",
+            "(u + u_mid)*(0.5*|x|*(2.26*|z|*exp(-z^2) + max(4*|e| + fast_erf/u + |1 + e|, 8*erfc(-z))) + 2*|y|) + \
+                 (|x| + 1)*(tiny + eta_mid) with z = x/sqrt(2), e = erf(z), fast_erf = 2^-20 where declared: absolute in \
+                 the left tail, where 1 + e cancels; 8*erfc(-z) for kernels that compute it so, with 4 ulp of error",
         ),
         expect_erf,
     )
@@ -91,13 +91,17 @@ fn expect_tanh(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
 /// y and δ/u of the erf form for x above −Inf, without the underflow term.
 pub(in crate::ops) fn erf_form(x: f64, units: &Units) -> (f64, f64) {
     let z = x * INVERSE_SQRT_2;
-    let e = libm::erf(z);
-    // erfc keeps its digits where 1 + erf cancels.
     let y = 0.5 * x * libm::erfc(-z);
-    let slope = if z.abs() > 27.0 { 0.0 } else { 2.26 * z.abs() * libm::exp(-z * z) };
-    let fast = units.fast_erf / units.u;
-    let condition = 0.5 * x.abs() * (4.0 * e.abs() + fast + slope + (1.0 + e).abs()) + 2.0 * y.abs();
-    (y, condition)
+    (y, 0.5 * x.abs() * doubled_share_condition(z, units) + 2.0 * y.abs())
+}
+
+/// δ/u of twice the share of a normal distribution below x = √2·z, by whichever way loses more: 1 + erf(z) with an erf
+/// of 2 ulp, which cancels on the left, or erfc(−z) of 4 ulp.
+pub(in crate::ops) fn doubled_share_condition(z: f64, units: &Units) -> f64 {
+    let e = libm::erf(z);
+    let argument = if z.abs() > 27.0 { 0.0 } else { 2.26 * z.abs() * libm::exp(-z * z) };
+    let sum = 4.0 * e.abs() + units.fast_erf / units.u + (1.0 + e).abs();
+    argument + sum.max(8.0 * libm::erfc(-z))
 }
 
 /// y and δ/u of the tanh form for x above −Inf, without the underflow term.

@@ -2,9 +2,9 @@
 
 use super::product::{Products, push, transposed};
 use crate::case::Strategy;
+use crate::ops::elementwise::gelu::{erf_form, tanh_form};
 use crate::ops::elementwise::sigmoid::sigmoid;
 use crate::ops::elementwise::silu::silu;
-use crate::ops::elementwise::tanh::tanh_condition;
 use crate::ops::{Arithmetic, BuiltIn, Call, ExcuseKind, Expectation, OpError, Overflow, Rounded};
 use crate::schema::{Property, Scalar, Schema, Units};
 
@@ -151,13 +151,10 @@ fn push_bounded(expectation: &mut Expectation, y: Rounded, name: &'static str) {
 /// Value, slope, largest curvature and own error of ½x(1 + erf(x/√2)).
 fn gelu_erf(x: f64, units: &Units) -> (f64, f64, f64, f64) {
     let z = x * std::f64::consts::FRAC_1_SQRT_2;
-    let (e, tail) = (libm::erf(z), libm::erfc(-z));
     let density = if z.abs() > 27.0 { 0.0 } else { libm::exp(-z * z) };
-    let y = 0.5 * x * tail;
-    let spread = if density == 0.0 { 0.0 } else { 2.26 * z.abs() * density };
-    let condition = 0.5 * x.abs() * (4.0 * e.abs() + units.fast_erf / units.u + spread + (1.0 + e).abs());
-    let own = units.u * (condition + 2.0 * y.abs()) + (x.abs() + 1.0) * units.tiny;
-    let slope = 0.5 * tail + if density == 0.0 { 0.0 } else { x * density * 0.398_942_280_401_432_7 };
+    let (y, condition) = erf_form(x, units);
+    let own = units.u * condition + (x.abs() + 1.0) * units.tiny;
+    let slope = 0.5 * libm::erfc(-z) + if density == 0.0 { 0.0 } else { x * density * 0.398_942_280_401_432_7 };
     (y, slope, 0.8, own)
 }
 
@@ -167,10 +164,8 @@ fn gelu_tanh(x: f64, units: &Units) -> (f64, f64, f64, f64) {
     const CUBIC: f64 = 0.044_715;
     let z = SCALE * (x + CUBIC * x * x * x);
     let t = libm::tanh(z);
-    let y = x * sigmoid(2.0 * z);
     let flat = 1.0 - t * t;
-    let argument = if flat == 0.0 { 0.0 } else { 5.0 * flat * z.abs() };
-    let condition = 0.5 * x.abs() * (tanh_condition(z, t, units) + argument + (1.0 + t).abs()) + 2.0 * y.abs();
+    let (y, condition) = tanh_form(x, units);
     let steep = if flat == 0.0 { 0.0 } else { 0.5 * x * flat * SCALE * (1.0 + 3.0 * CUBIC * x * x) };
     (y, 0.5 * (1.0 + t) + steep, 0.8, units.u * condition + (x.abs() + 1.0) * units.tiny)
 }
