@@ -4,6 +4,8 @@
 mod running_daemon;
 
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use gpuemu_client::{ClientError, shared_memory};
@@ -399,15 +401,19 @@ fn nothing_acknowledged_is_lost_when_the_daemon_is_killed() {
     for moment in 0..moments {
         let delay = Duration::from_micros(Stream::new(moment, "kill").below(40_000));
         let (socket, request) = (daemon.socket(), request.to_string());
+        // A client that is slow to start may reach the next daemon, which nobody kills while it is waited for.
+        let over = Arc::new(AtomicBool::new(false));
         let clients: Vec<_> = (0..2)
             .map(|_| {
-                let (socket, request) = (socket.clone(), request.clone());
+                let (socket, request, over) = (socket.clone(), request.clone(), over.clone());
                 std::thread::spawn(move || {
                     let mut runs = Vec::new();
                     let Ok(mut connection) = gpuemu_client::Connection::open(&socket, 1 << 20, PATIENCE) else {
                         return runs;
                     };
-                    while let Ok(answer) = connection.request(request.as_bytes(), PATIENCE) {
+                    while !over.load(Ordering::Relaxed)
+                        && let Ok(answer) = connection.request(request.as_bytes(), PATIENCE)
+                    {
                         let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
                         runs.push(answer["result"]["run"].as_str().unwrap().parse::<u64>().unwrap());
                     }
@@ -417,6 +423,7 @@ fn nothing_acknowledged_is_lost_when_the_daemon_is_killed() {
             .collect();
         std::thread::sleep(delay);
         daemon.kill_and_restart();
+        over.store(true, Ordering::Relaxed);
         clients.into_iter().for_each(|client| acknowledged.extend(client.join().unwrap()));
     }
     let kept: std::collections::BTreeSet<u64> =
