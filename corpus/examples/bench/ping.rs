@@ -91,5 +91,11 @@ fn busy(daemon: &DaemonProcess) -> Option<&'static str> {
 
 fn fuzz(project: &ProjectReference) -> Request {
     let config = FuzzConfig { iterations: Some(1_000_000_000), seed: Some(7), ..FuzzConfig::default() };
-    Request::FuzzOp(FuzzOp { project: project.clone(), op_name: "relu".to_string(), config, fail_fast: false })
+    Request::FuzzOp(FuzzOp {
+        project: project.clone(),
+        op_name: "relu".to_string(),
+        config,
+        fail_fast: false,
+        shard: None,
+    })
 }

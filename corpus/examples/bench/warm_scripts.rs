@@ -58,5 +58,11 @@ pub fn rows() -> Vec<Row> {
 
 fn fuzz(project: &ProjectReference, iterations: u64) -> Request {
     let config = FuzzConfig { iterations: Some(iterations), seed: Some(7), ..FuzzConfig::default() };
-    Request::FuzzOp(FuzzOp { project: project.clone(), op_name: "product".to_string(), config, fail_fast: false })
+    Request::FuzzOp(FuzzOp {
+        project: project.clone(),
+        op_name: "product".to_string(),
+        config,
+        fail_fast: false,
+        shard: None,
+    })
 }

@@ -251,6 +251,22 @@ pub enum Outcome {
     Error,
 }
 
+/// A wrong output that a verdict should reject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decoy {
+    /// Nothing but zeros.
+    Zeros,
+    /// A copy of the input.
+    InputCopy,
+    /// The mean of the right output everywhere.
+    Mean,
+    /// The right output scaled by 1 %, 4 ulp or twice the tolerance, whichever is most.
+    Scaled,
+    /// The right output with its last tile zeroed.
+    TailZeroed,
+}
+
 /// Numbers of elements by how they were judged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ElementCounts {

@@ -20,6 +20,7 @@ pub mod protocol;
 pub mod report;
 pub mod rng;
 pub mod seed_text;
+pub mod shard;
 pub mod storage;
 pub mod strategy;
 pub mod tensor;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use crate::artifact::{ArtifactComparison, ArtifactStatus, KernelReport, KernelStatus};
 use crate::finding::{ElementCounts, Finding, Outcome};
 use crate::protocol::{FuzzConfig, NamedTensorData};
+use crate::shard::{OpPart, RunPart};
 use crate::{DType, number_text, seed_text};
 
 /// The version of a report's JSON.
@@ -198,6 +199,9 @@ pub struct OpReport {
     pub seconds: f64,
     /// Its cases, at most [`OpReport::MOST_CASES`] of them.
     pub case_results: Vec<CaseSummary>,
+    /// What joining it with the other shards needs, where the run is one of several shards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<OpPart>,
 }
 
 impl OpReport {
@@ -233,6 +237,12 @@ pub struct RunReport {
     pub seed: u64,
     /// What cases were drawn from.
     pub settings: FuzzConfig,
+    /// Which part of the run this is, where it is not all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<RunPart>,
+    /// Fingerprint of the configuration; empty in reports of older versions.
+    #[serde(default)]
+    pub config_digest: String,
     /// Whether everything passed.
     pub passed: bool,
     /// The ops.

@@ -54,11 +54,15 @@ pub struct Session {
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 impl Session {
+    /// The configuration of the current folder's project, for what needs nobody to do any work.
+    pub fn configuration() -> Result<Config, ExpectedError> {
+        Ok(config::load(&current_folder()?, &Environment::of_process())?)
+    }
+
     /// The project of the current folder.
     pub fn open(options: &GlobalOptions) -> Result<Self, ExpectedError> {
         let environment = Environment::of_process();
-        let here = current_folder()?;
-        let config = config::load(&here, &environment)?;
+        let config = Self::configuration()?;
         let reference = reference_to(&config)?;
         let backend = Backend::open(&environment, options)?;
         Ok(Self { config, reference, backend, quiet: options.quiet })

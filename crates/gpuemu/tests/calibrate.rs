@@ -3,32 +3,14 @@
 
 mod fixture;
 
-use std::path::Path;
-
 use fixture::Project;
-use fixture::kernels::{gpuemu, json, stderr, stdout};
-
-/// A `[[kernels]]` entry of a softmax for rows of up to 64 elements.
-fn kernel(project: &Project, name: &str, code: &str) -> String {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/ptx");
-    let mut variants = String::new();
-    for (block, shared) in [(8, 0), (16, 0), (32, 0), (64, 8)] {
-        let file = format!("{code}_float32_{block}.ptx");
-        project.write(&format!("kernels/{file}"), &std::fs::read_to_string(corpus.join(&file)).unwrap());
-        let when = format!("dtype == 'float32' && next_pow2(H) == {block} && numel(out) > 0");
-        variants.push_str(&format!("  {{ when = \"{when}\", ptx = \"kernels/{file}\", shared = {shared} }},\n"));
-    }
-    format!(
-        "[[kernels]]\nname = \"{name}\"\nsource = \"kernels/{code}_float32_64.ptx\"\ngrid = [\"rows(input)\"]\nblock = [128]\n\
-         args = [\"out\", \"input\", \"H\", \"null\", \"null\"]\nvariants = [\n{variants}]\n\n"
-    )
-}
+use fixture::kernels::{gpuemu, json, softmax_kernel, stderr, stdout};
 
 /// A project whose op is the kernel `fast`, beside a kernel that is trusted and one that masks with 0.
 fn project(fast: &str, tolerance: &str) -> Project {
     let project = Project::without_python();
     let kernels = [("fast", fast), ("trusted", "softmax"), ("masked", "softmax_other_zero")];
-    let kernels: String = kernels.iter().map(|(name, code)| kernel(&project, name, code)).collect();
+    let kernels: String = kernels.iter().map(|(name, code)| softmax_kernel(&project, name, code)).collect();
     project.write(
         "gpuemu.toml",
         &format!(

@@ -36,6 +36,7 @@ fn fuzz(project: &ProjectReference, iterations: u64, seed: u64) -> Request {
         op_name: "relu".to_string(),
         config: FuzzConfig { iterations: Some(iterations), seed: Some(seed), ..FuzzConfig::default() },
         fail_fast: false,
+        shard: None,
     })
 }
 

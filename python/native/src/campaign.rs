@@ -241,8 +241,7 @@ impl Campaign {
         let limit = plan.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let deadline = limit.and_then(|limit| started.checked_add(limit));
         let total = plan.replayed.len() as u64 + plan.cases;
-        let mut tally = Tally::new(&self.fitted.name);
-        tally.report.warnings.clone_from(&self.fitted.warnings);
+        let mut tally = Tally::new(&self.fitted.name, &self.fitted.warnings);
         // A reference in Python would wait for the callable and may not be made for two threads.
         let (subject, sampler) = (self.fitted.subject.clone(), self.fitted.sampler.clone());
         let ahead = self.op.get().reference.is_none();

@@ -10,6 +10,7 @@ use super::inspect_kernels::InspectKernels;
 use super::tensor_data::{NamedTensorData, TensorData};
 use crate::artifact::ToolSearch;
 use crate::report::{RunReport, ValidationResult};
+use crate::shard::Shard;
 use crate::{DType, Layout, Strategy, seed_text};
 
 /// A request.
@@ -196,6 +197,9 @@ pub struct FuzzOp {
     /// Stop at the first failure.
     #[serde(default)]
     pub fail_fast: bool,
+    /// Only the cases of one shard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
 }
 
 /// How much a run over a project's ops does.
@@ -232,6 +236,9 @@ pub struct RunCi {
     /// Stop an op at its first failure, and the run with it.
     #[serde(default)]
     pub fail_fast: bool,
+    /// Only the cases of one shard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     /// Compare with a baseline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baseline: Option<BaselineReference>,

@@ -6,13 +6,14 @@ use gpuemu_common::finding::Outcome;
 use gpuemu_common::protocol::FuzzConfig;
 use gpuemu_common::report::{OpReport, OpStatus, ValidationResult};
 use gpuemu_common::rng::case_seed;
-use gpuemu_engine::case::{CaseDescriptor, materialise};
+use gpuemu_common::shard::Shard;
+use gpuemu_engine::case::materialise;
 use gpuemu_engine::judge;
 use gpuemu_engine::{Case, Verdict};
 
 use super::Service;
 use super::result::{Context, record_of, result_of};
-use super::tally::{Tally, blank};
+use super::tally::{MOST_COMPARED, Tally, blank, facts_of, summary_of};
 use super::validate::snapshot_of;
 use crate::configured_op::{ConfiguredOp, StartedOp};
 use crate::failure::Failure;
@@ -23,9 +24,6 @@ use crate::store::{FailureRecord, ResultRecord};
 /// Results that are written together, unless this long has passed.
 const BATCH: usize = 256;
 const BATCH_TIME: Duration = Duration::from_millis(250);
-
-/// Failures by a tolerance that are held against the bound as well.
-const MOST_COMPARED: u64 = 20;
 
 /// What a run does with each op.
 #[derive(Debug, Clone)]
@@ -44,6 +42,15 @@ pub(super) struct Plan {
     pub fail_fast: bool,
     /// What cases are drawn from.
     pub settings: FuzzConfig,
+    /// Only the cases of one shard.
+    pub shard: Option<Shard>,
+}
+
+impl Plan {
+    /// Cases that are run of each op.
+    pub fn cases(&self) -> u64 {
+        self.shard.map_or(self.iterations, |shard| shard.size(self.iterations))
+    }
 }
 
 /// Tries the cases of an op.
@@ -55,7 +62,7 @@ pub(super) fn run_op(service: &Service, project: &Project, op: ConfiguredOp, pla
         Err(failure) => broken(&name, failure),
     };
     (report.line, report.runner, report.reference) = (line, source, reference);
-    report.planned = if plan.until_deadline { report.cases } else { plan.iterations };
+    report.planned = if plan.until_deadline { report.cases } else { plan.cases() };
     report.seconds = started.elapsed().as_secs_f64();
     report
 }
@@ -81,10 +88,6 @@ struct Campaign<'a> {
     started: StartedOp,
     plan: &'a Plan,
     tally: Tally,
-    /// Failures that the rigorous bound of the built-in op would not have called one.
-    within_bound: u64,
-    /// Cases that the op's kernel does not cover, and the first of them.
-    left_out: (u64, Option<CaseDescriptor>),
     results: Vec<ResultRecord>,
     failures: Vec<FailureRecord>,
     written: Instant,
@@ -92,16 +95,13 @@ struct Campaign<'a> {
 
 impl<'a> Campaign<'a> {
     fn new(service: &'a Service, project: &'a Project, started: StartedOp, plan: &'a Plan) -> Self {
-        let mut tally = Tally::new(&started.op.name);
-        tally.report.warnings.clone_from(&started.op.warnings);
+        let tally = Tally::new(&started.op.name, &started.op.warnings);
         Self {
             service,
             project,
             started,
             plan,
-            tally,
-            within_bound: 0,
-            left_out: (0, None),
+            tally: if plan.shard.is_some() { tally.keep_part() } else { tally },
             results: Vec::new(),
             failures: Vec::new(),
             written: Instant::now(),
@@ -109,14 +109,15 @@ impl<'a> Campaign<'a> {
     }
 
     fn run(mut self, job: &Job) -> OpReport {
-        for index in 0..self.plan.iterations {
+        let Plan { iterations, shard, .. } = *self.plan;
+        for index in shard.unwrap_or(Shard::WHOLE).cases(iterations) {
             if job.is_cancelled() {
-                self.tally.unfinished("cancelled", self.plan.iterations);
+                self.tally.unfinished("cancelled", self.plan.cases());
                 break;
             }
             if self.plan.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 if !self.plan.until_deadline {
-                    self.tally.unfinished("time ran out", self.plan.iterations);
+                    self.tally.unfinished("time ran out", self.plan.cases());
                 }
                 break;
             }
@@ -129,7 +130,7 @@ impl<'a> Campaign<'a> {
         if let Err(failure) = self.write() {
             return broken(&self.tally.report.op, failure);
         }
-        self.conclude()
+        self.tally.conclude(self.project.config.policies.warn_threshold)
     }
 
     /// Runs one case; whether it failed, or `None` where going on makes no sense.
@@ -137,10 +138,7 @@ impl<'a> Campaign<'a> {
         let StartedOp { op, runner } = &mut self.started;
         let seed = case_seed(self.plan.base_seed, index);
         let descriptor = op.subject.describe(&op.sampler, seed);
-        if let Some(case) = op.subject.left_out(&op.sampler, seed) {
-            self.left_out.0 += 1;
-            self.left_out.1.get_or_insert(case);
-        }
+        let left_out = op.subject.left_out(&op.sampler, seed);
         let case = match materialise(op.subject.schema(), &descriptor) {
             Ok(case) => case,
             Err(error) => {
@@ -153,14 +151,16 @@ impl<'a> Campaign<'a> {
             self.tally.stop(message);
             return None;
         }
+        let mut facts = facts_of(index, &verdict);
+        facts.left_out = left_out.map(|case| format!("{}, {}", case.dtype, case.sizes));
         if let Some(bound) = op.bound.as_ref().filter(|_| verdict.failed() && self.tally.report.failed < MOST_COMPARED)
         {
-            self.within_bound += u64::from(judge(bound, &case, runner).outcome == Outcome::Passed);
+            facts.within_bound = Some(judge(bound, &case, runner).outcome == Outcome::Passed);
         }
         let warn_threshold = self.project.config.policies.warn_threshold;
         let context = Context { op: &op.name, run: Some(self.plan.run), settings: &self.plan.settings, warn_threshold };
         let result = result_of(&op.subject, &verdict, context);
-        self.tally.add(&verdict, &result);
+        self.tally.add_case(facts, summary_of(&verdict, &result), verdict.failed().then_some(&result));
         self.keep(index, &case, &verdict, &result);
         if verdict.outcome == Outcome::Error {
             self.tally.stop(verdict.undetermined.unwrap_or_default());
@@ -190,23 +190,5 @@ impl<'a> Campaign<'a> {
         self.failures.clear();
         self.written = Instant::now();
         Ok(())
-    }
-
-    fn conclude(self) -> OpReport {
-        let mut report = self.tally.conclude(self.project.config.policies.warn_threshold);
-        if let (count, Some(case)) = self.left_out {
-            report.not_checked.push(format!(
-                "cases that no variant of the kernel of '{}' covers ({count} of {} were drawn again, the first: {}, {})",
-                report.op, report.cases, case.dtype, case.sizes
-            ));
-        }
-        if self.within_bound > 0 {
-            let (within, looked_at) = (self.within_bound, report.failed.min(MOST_COMPARED));
-            report.warnings.push(format!(
-                "{within} of the first {looked_at} failures are within the rigorous bound of the built-in op: no correct \
-                 kernel can keep this tolerance; leave reference and tolerances out to be judged by the bound"
-            ));
-        }
-        report
     }
 }

@@ -6,6 +6,7 @@ mod calibrate;
 mod campaign;
 mod cases;
 mod expected;
+pub mod merge;
 mod recording;
 mod records;
 mod replay;

@@ -11,6 +11,7 @@ use gpuemu_common::protocol::{BaselineReference, ErrorCode, FuzzConfig, FuzzOp, 
 use gpuemu_common::report::{
     ComparisonReport, Conclusion, OpComparison, OpReport, OpStatus, REPORT_VERSION, RunReport,
 };
+use gpuemu_common::shard::{RunPart, Shard};
 
 use super::artifacts::Look;
 use super::campaign::{Plan, broken, not_run, run_op};
@@ -48,6 +49,7 @@ impl Service {
             config: request.config,
             parallel: None,
             fail_fast: request.fail_fast,
+            shard: request.shard,
             baseline: None,
             fail_on_regression: false,
             kernels: Some(false),
@@ -62,9 +64,13 @@ impl Service {
         let project = self.project(&request.project)?;
         let mut plan = self.plan(&project, request)?;
         let mut warnings = Vec::new();
+        let shard = request.shard.unwrap_or(Shard::WHOLE);
         let with_kernels = request.kernels.unwrap_or(request.ops.is_empty() && request.mode != Mode::Fuzz);
         let chosen = choose(&project, request, with_kernels)?;
         request.baseline.iter().try_for_each(|baseline| self.refuse_unknown(&project, baseline))?;
+        // What is not made of cases is done once: kernels by the first shard, the comparison by the last.
+        let with_kernels = with_kernels && shard.is_first();
+        let baseline = request.baseline.as_ref().filter(|_| shard.is_last());
         let mut left_out = 0;
         // Wrong names and settings are found before the first op is run.
         let mut ready = VecDeque::new();
@@ -90,7 +96,8 @@ impl Service {
         let kernels = if with_kernels { self.look_at_kernels(&project, &look, job)? } else { Vec::new() };
         // What compilers take is not taken from the ops.
         plan.deadline = plan.deadline.and_then(|deadline| deadline.checked_add(looking.elapsed()));
-        job.plan(if plan.until_deadline { 0 } else { plan.iterations.saturating_mul(ready.len() as u64) });
+        let part = request.shard.map(|shard| RunPart { shard, warnings: warnings.clone() });
+        job.plan(if plan.until_deadline { 0 } else { plan.cases().saturating_mul(ready.len() as u64) });
         reports.extend(self.run_all(&project, ready, &plan, request, job));
         reports.sort_by_key(|(place, _)| *place);
         let mut ops: Vec<OpReport> = reports.into_iter().map(|(_, report)| report).collect();
@@ -98,7 +105,7 @@ impl Service {
             report.regressed = self.passed_before(&project, &report.op, plan.run)?;
         }
         warnings.extend(expected::apply(&project.config, &mut ops));
-        let comparison = match &request.baseline {
+        let comparison = match baseline {
             Some(baseline) if !job.is_cancelled() => {
                 let only = (!request.ops.is_empty()).then_some(request.ops.as_slice());
                 let kernels = with_kernels.then_some(kernels.as_slice());
@@ -120,6 +127,8 @@ impl Service {
             mode: mode_name(request.mode).to_string(),
             seed: plan.base_seed,
             settings: plan.settings.clone(),
+            part,
+            config_digest: project.config.digest.clone(),
             passed: false,
             ops,
             left_out,
@@ -146,6 +155,10 @@ impl Service {
             Mode::Fuzz => FUZZ_ITERATIONS,
         };
         let until_deadline = seconds.is_some() && config.iterations.is_none();
+        let iterations = if until_deadline { u64::MAX } else { config.iterations.unwrap_or(standard) };
+        if let Some(shard) = request.shard {
+            refuse_shard(shard, project, config, iterations)?;
+        }
         let limit = match (seconds, request.mode) {
             (Some(seconds), _) => Some(Duration::from_secs_f64(seconds)),
             (None, Mode::Thorough) => Some(ci.thorough_timeout),
@@ -154,11 +167,12 @@ impl Service {
         Ok(Plan {
             run: self.store.next_run(),
             base_seed: base_seed(project, config),
-            iterations: if until_deadline { u64::MAX } else { config.iterations.unwrap_or(standard) },
+            iterations,
             deadline: limit.and_then(|limit| Instant::now().checked_add(limit)),
             until_deadline,
             fail_fast: request.fail_fast,
             settings: FuzzConfig { quick: config.quick || request.mode == Mode::Quick, ..drawn_from(config) },
+            shard: request.shard,
         })
     }
 
@@ -216,6 +230,23 @@ impl Service {
         let failed = results.iter().any(|result| result.outcome != StoredOutcome::Passed);
         Ok(!failed && !results.is_empty())
     }
+}
+
+/// Shards are parts of one run: they need its seed, its number of cases, and a case each.
+fn refuse_shard(shard: Shard, project: &Project, config: &FuzzConfig, iterations: u64) -> Result<(), Failure> {
+    if config.seconds.is_some() {
+        let message = format!("shard {shard} has no cases of its own where time decides how many there are");
+        return Err(Failure::invalid(message).hint("give a number of cases in place of seconds"));
+    }
+    if config.seed.is_none() && project.config.validation.seed == Seed::Random {
+        let message = format!("shard {shard} of a run whose seed is drawn at random has no other shards");
+        return Err(Failure::invalid(message).hint("give all shards the same seed: --seed, or seed in [validation]"));
+    }
+    if u64::from(shard.count()) > iterations {
+        let message = format!("there are {} shards, but only {iterations} cases of each op", shard.count());
+        return Err(Failure::invalid(message).hint("use fewer shards, or more cases"));
+    }
+    Ok(())
 }
 
 /// A comparison that was asked for and not made.

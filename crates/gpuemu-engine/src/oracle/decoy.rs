@@ -1,28 +1,11 @@
 //! Decoys: outputs that are plainly wrong. A case that would accept all of them proves nothing.
 
-use serde::Serialize;
-
+pub use gpuemu_common::finding::Decoy;
 use gpuemu_common::tensor::encode_slice;
 
 use super::compare::Rule;
 use crate::ops::{ExcuseKind, Expectation};
 use crate::verdict::Discrimination;
-
-/// A wrong output that a verdict should reject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Decoy {
-    /// Nothing but zeros.
-    Zeros,
-    /// A copy of the input.
-    InputCopy,
-    /// The mean of the right output everywhere.
-    Mean,
-    /// The right output scaled by 1 %, 4 ulp or twice the tolerance, whichever is most.
-    Scaled,
-    /// The right output with its last tile zeroed.
-    TailZeroed,
-}
 
 /// Elements that decoys are judged on: the last ones, where the last tile is.
 const WINDOW: usize = 4096;

@@ -7,7 +7,7 @@ use gpuemu_common::DType;
 use serde::Serialize;
 
 use super::decoy::Decoy;
-use crate::verdict::{Outcome, Verdict};
+use crate::verdict::{Discrimination, Outcome, Verdict};
 
 /// What the verdicts on one op, dtype by dtype, could tell apart.
 #[derive(Debug, Clone, Default)]
@@ -37,12 +37,18 @@ pub struct Weakness {
 impl Strength {
     /// Takes a verdict into account.
     pub fn add(&mut self, verdict: &Verdict) {
-        let seen = self.dtypes.entry(verdict.case.dtype).or_default();
-        seen.rejected.extend(&verdict.discrimination.rejected);
-        seen.accepted.extend(&verdict.discrimination.accepted);
-        seen.judged |= verdict.outcome == Outcome::Passed && verdict.elements.compared > 0;
+        let Discrimination { rejected, accepted } = &verdict.discrimination;
+        self.see(verdict.case.dtype, rejected, accepted, verdict.outcome, verdict.elements.compared);
+    }
+
+    /// Takes a case into account: its decoys, how it ended, and how many elements were compared.
+    pub fn see(&mut self, dtype: DType, rejected: &[Decoy], accepted: &[Decoy], outcome: Outcome, compared: usize) {
+        let seen = self.dtypes.entry(dtype).or_default();
+        seen.rejected.extend(rejected);
+        seen.accepted.extend(accepted);
+        seen.judged |= outcome == Outcome::Passed && compared > 0;
         // A failure always counts, whatever the decoys say.
-        seen.failed |= verdict.failed();
+        seen.failed |= outcome == Outcome::Failed;
     }
 
     /// What two sets of verdicts could tell apart together.

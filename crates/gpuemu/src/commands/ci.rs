@@ -1,7 +1,10 @@
 //! `gpuemu ci`: the gate of a pull request.
 
+use std::path::Path;
+
 use gpuemu_common::protocol::{BaselineReference, FuzzConfig, Mode, Request, RunCi};
 use gpuemu_common::report::RunReport;
+use gpuemu_common::shard::Shard;
 
 use super::run_options::CaseOptions;
 use super::test::run_ops;
@@ -35,6 +38,9 @@ pub struct Arguments {
     /// Cases of each op, in place of the configured number.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     iterations: Option<u64>,
+    /// Only every n-th case of each op, from the i-th on; `gpuemu report --merge` joins the reports.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
     /// Only ops whose sources, references or configuration changed since a git revision.
     #[arg(long, value_name = "REVISION", num_args = 0..=1, default_missing_value = "HEAD")]
     changed: Option<String>,
@@ -50,8 +56,9 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
     let mut session = Session::open(options)?;
     let chosen = changed::chosen(&mut session, &arguments.op, arguments.changed.as_ref())?;
     let Some(ops) = chosen.ops else {
-        let kernels = chosen.kernel_reports(&mut session)?;
-        return report::write_without_ops(&session, kernels, &arguments.output);
+        let first = arguments.shard.is_none_or(Shard::is_first);
+        let kernels = if first { chosen.kernel_reports(&mut session)? } else { Vec::new() };
+        return report::write_without_ops(&session, kernels, arguments.shard, &arguments.output);
     };
     let request = RunCi {
         project: session.project(),
@@ -60,6 +67,7 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         config: FuzzConfig { seed: arguments.seed, iterations: arguments.iterations, ..arguments.cases.config()? },
         parallel: arguments.parallel,
         fail_fast: false,
+        shard: arguments.shard,
         baseline,
         fail_on_regression: arguments.fail_on_regression,
         kernels: chosen.kernels,
@@ -71,7 +79,7 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
 
 /// A baseline: a file where there is one of that name, else a stored tag.
 pub fn baseline(text: &str) -> Result<BaselineReference, ExpectedError> {
-    let path = std::path::Path::new(text);
+    let path = Path::new(text);
     if !path.is_file() {
         if text.ends_with(".json") || text.contains('/') {
             let hint = "`gpuemu ci --format json --output FILE` writes one";
@@ -79,13 +87,18 @@ pub fn baseline(text: &str) -> Result<BaselineReference, ExpectedError> {
         }
         return Ok(BaselineReference::Tag(text.to_string()));
     }
+    let report = read_report(path)?;
+    Ok(BaselineReference::Report { name: text.to_string(), report: Box::new(report) })
+}
+
+/// Reads the JSON report of an earlier run.
+pub fn read_report(path: &Path) -> Result<RunReport, ExpectedError> {
     let unreadable = |error: String| {
         ExpectedError::new(
-            format!("{text} is not a report of gpuemu: {error}"),
+            format!("{} is not a report of gpuemu: {error}", path.display()),
             "write one with `gpuemu ci --format json --output FILE`",
         )
     };
     let content = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
-    let report: RunReport = serde_json::from_str(&content).map_err(|error| unreadable(error.to_string()))?;
-    Ok(BaselineReference::Report { name: text.to_string(), report: Box::new(report) })
+    serde_json::from_str(&content).map_err(|error| unreadable(error.to_string()))
 }

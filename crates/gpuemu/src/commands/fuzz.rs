@@ -1,6 +1,7 @@
 //! `gpuemu fuzz`: try many cases.
 
 use gpuemu_common::protocol::{FuzzConfig, Mode, Request, RunCi};
+use gpuemu_common::shard::Shard;
 
 use super::run_options::CaseOptions;
 use super::test::run_ops;
@@ -27,6 +28,9 @@ pub struct Arguments {
     /// Stop at the first failure.
     #[arg(long)]
     fail_fast: bool,
+    /// Only every n-th case of each op, from the i-th on; `gpuemu report --merge` joins the reports.
+    #[arg(long, value_name = "I/N", conflicts_with = "seconds")]
+    shard: Option<Shard>,
     /// Ops at once; 0 is all cores.
     #[arg(long, value_name = "N")]
     parallel: Option<usize>,
@@ -55,6 +59,7 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         config,
         parallel: arguments.parallel,
         fail_fast: arguments.fail_fast,
+        shard: arguments.shard,
         baseline: None,
         fail_on_regression: false,
         kernels: Some(false),

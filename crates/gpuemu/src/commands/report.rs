@@ -1,5 +1,7 @@
 //! `gpuemu report`: stored results as a report.
 
+use std::path::PathBuf;
+
 use gpuemu_client::client::unexpected;
 use gpuemu_common::finding::Outcome;
 use gpuemu_common::protocol::{ListResults, Request, Response};
@@ -7,6 +9,9 @@ use gpuemu_common::report::{
     CaseSummary, Conclusion, DtypeCounts, OpReport, OpStatus, REPORT_VERSION, RunReport, ValidationResult,
 };
 
+use gpuemu_daemon::service::merge::merge;
+
+use super::ci::read_report;
 use super::kernel_options::{ProjectLook, look_at_kernels};
 use crate::expected_error::ExpectedError;
 use crate::format::{ReportFormat, ReportOutput};
@@ -34,12 +39,18 @@ pub struct Arguments {
     /// Look at the compiled kernels too, and say what is measured of them.
     #[arg(long, alias = "include_artifacts")]
     include_artifacts: bool,
+    /// Join the JSON reports on the shards of one run, in place of showing stored results.
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["since_hours", "op", "include_lint", "include_artifacts"])]
+    merge: Vec<PathBuf>,
     #[command(flatten)]
     output: ReportOutput,
 }
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
+    if !arguments.merge.is_empty() {
+        return merged(&arguments.merge, &arguments.output);
+    }
     let mut session = Session::open(options)?;
     let request = ListResults {
         project: session.project(),
@@ -70,6 +81,8 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         mode: "stored".to_string(),
         seed: 0,
         settings: Default::default(),
+        part: None,
+        config_digest: session.config.digest.clone(),
         passed: false,
         ops: group(&session, &results, &failures),
         left_out: 0,
@@ -90,6 +103,18 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         return Ok(report::exit_code_of(&report));
     }
     report::write(&report, &arguments.output)
+}
+
+/// Joins the reports on shards: their configuration decides what is expected to fail, so it is read again.
+fn merged(files: &[PathBuf], output: &ReportOutput) -> Result<u8, ExpectedError> {
+    let config = Session::configuration()?;
+    let reports = files.iter().map(|file| Ok((file.display().to_string(), read_report(file)?)));
+    let reports = reports.collect::<Result<Vec<_>, ExpectedError>>()?;
+    let report = merge(&config, reports).map_err(|error| {
+        let hint = "give the JSON reports of all shards of one run, and run the command where the project is";
+        ExpectedError::new(format!("the reports cannot be joined: {error}"), hint)
+    })?;
+    report::write(&report, output)
 }
 
 fn list(session: &mut Session, request: &Request) -> Result<Vec<ValidationResult>, ExpectedError> {
@@ -165,6 +190,7 @@ fn op_report(session: &Session, name: &str, results: &[ValidationResult], failur
         regressed: false,
         seconds: 0.0,
         case_results: mine.iter().take(OpReport::MOST_CASES).map(|result| summary(result)).collect(),
+        part: None,
     }
 }
 

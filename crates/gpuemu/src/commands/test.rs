@@ -87,7 +87,7 @@ fn once(session: &mut Session, arguments: &Arguments) -> Result<u8, ExpectedErro
     let chosen = changed::chosen(session, &arguments.op, arguments.changed.as_ref())?;
     let Some(ops) = chosen.ops else {
         let kernels = chosen.kernel_reports(session)?;
-        return report::write_without_ops(session, kernels, &arguments.output);
+        return report::write_without_ops(session, kernels, None, &arguments.output);
     };
     let request = RunCi {
         project: session.project(),
@@ -96,6 +96,7 @@ fn once(session: &mut Session, arguments: &Arguments) -> Result<u8, ExpectedErro
         config: FuzzConfig { iterations: arguments.iterations, seed: arguments.base_seed, ..arguments.cases.config()? },
         parallel: arguments.parallel,
         fail_fast: arguments.fail_fast,
+        shard: None,
         baseline: None,
         fail_on_regression: false,
         kernels: chosen.kernels,

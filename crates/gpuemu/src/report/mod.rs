@@ -11,6 +11,7 @@ pub mod text;
 use gpuemu_common::artifact::KernelReport;
 use gpuemu_common::protocol::FuzzConfig;
 use gpuemu_common::report::{Conclusion, REPORT_VERSION, RunReport};
+use gpuemu_common::shard::{RunPart, Shard};
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
@@ -36,6 +37,7 @@ pub fn write(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedEr
 pub fn write_without_ops(
     session: &Session,
     kernels: Vec<KernelReport>,
+    shard: Option<Shard>,
     output: &ReportOutput,
 ) -> Result<u8, ExpectedError> {
     let nothing = kernels.is_empty();
@@ -50,6 +52,8 @@ pub fn write_without_ops(
         mode: "changed".to_string(),
         seed: 0,
         settings: FuzzConfig::default(),
+        part: shard.map(|shard| RunPart { shard, warnings: Vec::new() }),
+        config_digest: session.config.digest.clone(),
         passed: true,
         ops: Vec::new(),
         left_out: 0,

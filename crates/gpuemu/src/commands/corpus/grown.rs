@@ -118,6 +118,7 @@ pub(super) fn run(pairs: &[Pair], arguments: &Arguments, options: &GlobalOptions
         config: FuzzConfig { iterations: Some(cases), seed: Some(arguments.seed), ..FuzzConfig::default() },
         parallel: Some(0),
         fail_fast: false,
+        shard: None,
         baseline: None,
         fail_on_regression: false,
         kernels: Some(false),
