@@ -1,7 +1,5 @@
 //! What a step does.
 
-use std::env;
-
 use crate::environments::Environments;
 use crate::failure::Failure;
 use crate::python_environment::PythonEnvironment;
@@ -60,7 +58,7 @@ impl Work {
             }
             (Self::CargoBesidePython(arguments), python) => cargo_beside_python(arguments, python.ok()),
             (Self::CorpusCheck, _) => corpus_check::run(),
-            (_, Err(reason)) => return without_environment(reason, in_ci()),
+            (_, Err(reason)) => return without_environment(reason, process::is_ci()),
             (Self::CargoBesideKernels(arguments), Ok(python)) => cargo_beside_kernels(arguments, python),
             (Self::Python(arguments), Ok(python)) => {
                 python.python().and_then(|mut command| process::run(command.args(*arguments)))
@@ -95,7 +93,7 @@ impl Work {
 
 /// Without Python the tests that start one say so and pass over it, except in CI, where they fail.
 fn cargo_beside_python(arguments: &[&str], python: Option<&PythonEnvironment>) -> Result<(), Failure> {
-    if in_ci() {
+    if process::is_ci() {
         system_packages::install()?;
     }
     let mut command = process::cargo()?;
@@ -122,10 +120,6 @@ fn python_beside_native(arguments: &[&str], python: &PythonEnvironment) -> Resul
 /// A contributor may lack Python or room for the frameworks; where a merge is decided, nothing may go unchecked.
 fn without_environment(reason: String, in_ci: bool) -> Outcome {
     if in_ci { Outcome::Failed(reason) } else { Outcome::Skipped(reason) }
-}
-
-fn in_ci() -> bool {
-    env::var_os("CI").is_some_and(|value| value == "true")
 }
 
 #[cfg(test)]

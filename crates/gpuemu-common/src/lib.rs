@@ -8,6 +8,7 @@ pub mod artifact;
 pub mod config;
 pub mod dtype;
 pub mod emulation;
+pub mod evidence;
 pub mod finding;
 pub mod float_format;
 pub mod layout;

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::artifact::{ArtifactComparison, ArtifactStatus, KernelReport, KernelStatus};
+use crate::evidence::Evidence;
 use crate::finding::{ElementCounts, Finding, Outcome};
 use crate::protocol::{FuzzConfig, NamedTensorData};
-use crate::shard::{OpPart, RunPart};
+use crate::shard::{OpPart, RunPart, Shard};
 use crate::{DType, number_text, seed_text};
 
 /// The version of a report's JSON.
@@ -145,6 +146,15 @@ pub struct CaseSummary {
     pub case: Value,
 }
 
+/// A file that an op is made of, as it was when the op ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceDigest {
+    /// Its path, relative to the project where it lies in it.
+    pub path: String,
+    /// SHA-256 of its bytes, in hexadecimal; none if it could not be read.
+    pub sha256: Option<String>,
+}
+
 /// How one op did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OpReport {
@@ -191,6 +201,9 @@ pub struct OpReport {
     pub message: Option<String>,
     /// Things worth knowing.
     pub warnings: Vec<String>,
+    /// Dtypes whose passes prove little: plainly wrong outputs would have passed as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub weak: Vec<DType>,
     /// Checks that could not be made.
     pub not_checked: Vec<String>,
     /// Whether it passed in the run before.
@@ -199,6 +212,9 @@ pub struct OpReport {
     pub seconds: f64,
     /// Its cases, at most [`OpReport::MOST_CASES`] of them.
     pub case_results: Vec<CaseSummary>,
+    /// The files that it is made of: its own, and those of the project that they import.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SourceDigest>,
     /// What joining it with the other shards needs, where the run is one of several shards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<OpPart>,
@@ -258,6 +274,35 @@ pub struct RunReport {
     pub comparison: Option<ComparisonReport>,
     /// Things worth knowing about the run.
     pub warnings: Vec<String>,
+    /// What the verdicts rest on, in a report to be signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+}
+
+/// What an op came to in a stored run. Its failures and cases are stored by themselves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredRun {
+    /// gpuemu's version.
+    pub gpuemu: String,
+    /// The run's number.
+    #[serde(with = "seed_text")]
+    pub run: u64,
+    /// Milliseconds since 1970.
+    pub time: u64,
+    /// `quick`, `thorough` or `fuzz`.
+    pub mode: String,
+    /// Base seed.
+    #[serde(with = "seed_text")]
+    pub seed: u64,
+    /// What cases were drawn from.
+    pub settings: FuzzConfig,
+    /// Which part of the run it is, where it is not all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// Fingerprint of the configuration.
+    pub config_digest: String,
+    /// How the op did.
+    pub op: OpReport,
 }
 
 /// What a run makes of the process's exit status.
@@ -290,6 +335,7 @@ impl RunReport {
         } else if any(OpStatus::Error)
             || any_kernel(KernelStatus::Error)
             || (self.cases() == 0 && !kernels_only)
+            || self.evidence.as_ref().is_some_and(|evidence| !evidence.reservations.is_empty())
             || incomparable
         {
             Conclusion::Error

@@ -17,6 +17,7 @@ pub mod python_program;
 pub mod python_runner;
 pub mod server;
 pub mod service;
+pub mod sources;
 pub mod store;
 pub mod transport;
 

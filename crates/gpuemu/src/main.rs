@@ -8,7 +8,9 @@ mod format;
 mod progress;
 mod report;
 mod session;
+mod signing;
 mod watch;
+mod whole_files;
 
 use std::process::ExitCode;
 

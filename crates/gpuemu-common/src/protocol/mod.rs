@@ -14,9 +14,9 @@ pub use error_code::ErrorCode;
 pub use frame::{Frame, FrameError, MAGIC};
 pub use inspect_kernels::{InspectKernels, LaunchOptions, LintOptions};
 pub use request::{
-    BaselineReference, CompareBaseline, Encoding, FuzzConfig, FuzzOp, GetResult, GetTestBatch, GetTestCase,
-    JobReference, ListResults, Minimize, Mode, ProjectOnly, ProjectReference, RecordResults, ReplayCase,
-    ReplayFailures, Request, RunCi, StoreBaseline, SubmitOutput, ValidateOp,
+    BaselineReference, CompareBaseline, Encoding, FuzzConfig, FuzzOp, GatherEvidence, GetResult, GetTestBatch,
+    GetTestCase, JobReference, ListResults, ListRuns, Minimize, Mode, ProjectOnly, ProjectReference, RecordResults,
+    ReplayCase, ReplayFailures, Request, RunCi, StoreBaseline, SubmitOutput, ValidateOp,
 };
 pub use response::{
     BaselineSummary, DaemonStatus, Inspection, InspectionStep, JobState, JobStatus, Minimized, Neighbour, OpSummary,

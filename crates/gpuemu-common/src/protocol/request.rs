@@ -53,6 +53,10 @@ pub enum Request {
     ListResults(ListResults),
     /// Stored failures, newest first.
     ListFailures(ListResults),
+    /// What ops came to in stored runs, of each op the newest first.
+    ListRuns(ListRuns),
+    /// What the newest run of each op of a project rests on.
+    GatherEvidence(GatherEvidence),
     /// Keep the last run of each op, and what is measured of each kernel, under a tag.
     StoreBaseline(StoreBaseline),
     /// The tags there are.
@@ -322,6 +326,28 @@ pub struct GetResult {
     /// Its seed.
     #[serde(with = "seed_text")]
     pub seed: u64,
+}
+
+/// What the newest run of each op of a project rests on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GatherEvidence {
+    /// The project.
+    pub project: ProjectReference,
+}
+
+/// What ops came to in stored runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListRuns {
+    /// The project.
+    pub project: ProjectReference,
+    /// Of one op.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op_name: Option<String>,
+    /// At most so many of each op; one if left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
 }
 
 /// Stored results or failures.

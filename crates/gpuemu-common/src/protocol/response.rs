@@ -9,7 +9,8 @@ use super::calibrate::CalibrationReport;
 use super::error_code::ErrorCode;
 use super::tensor_data::NamedTensorData;
 use crate::artifact::ArtifactReport;
-use crate::report::{ComparisonReport, RunReport, ValidationResult};
+use crate::evidence::OpEvidence;
+use crate::report::{ComparisonReport, RunReport, StoredRun, ValidationResult};
 use crate::{DType, seed_text};
 
 /// An answer.
@@ -56,6 +57,18 @@ pub enum Response {
     Results {
         /// The results.
         results: Vec<ValidationResult>,
+    },
+    /// What ops came to in stored runs, of each op the newest first.
+    Runs {
+        /// The runs.
+        runs: Vec<StoredRun>,
+    },
+    /// What the newest run of each op rests on.
+    Evidence {
+        /// The ops.
+        ops: Vec<OpEvidence>,
+        /// What stands against calling them passed.
+        reservations: Vec<String>,
     },
     /// What a run found.
     Report {

@@ -19,6 +19,7 @@ use crate::configured_op::{ConfiguredOp, StartedOp};
 use crate::failure::Failure;
 use crate::jobs::Job;
 use crate::project::Project;
+use crate::sources::digests;
 use crate::store::{FailureRecord, ResultRecord};
 
 /// Results that are written together, unless this long has passed.
@@ -57,11 +58,13 @@ impl Plan {
 pub(super) fn run_op(service: &Service, project: &Project, op: ConfiguredOp, plan: &Plan, job: &Job) -> OpReport {
     let started = Instant::now();
     let (name, line, source, reference) = (op.name.clone(), op.line, op.source.clone(), op.reference.clone());
+    // Before anything of it runs: what is edited meanwhile is not what was tried.
+    let sources = digests(&project.config.root, &op.files());
     let mut report = match op.start() {
         Ok(started) => Campaign::new(service, project, started, plan).run(job),
         Err(failure) => broken(&name, failure),
     };
-    (report.line, report.runner, report.reference) = (line, source, reference);
+    (report.line, report.runner, report.reference, report.sources) = (line, source, reference, sources);
     report.planned = if plan.until_deadline { report.cases } else { plan.cases() };
     report.seconds = started.elapsed().as_secs_f64();
     report

@@ -3,6 +3,7 @@
 use gpuemu_common::config::Config;
 use gpuemu_common::finding::Outcome;
 use gpuemu_common::report::{CaseSummary, Conclusion, OpReport, OpStatus, RunReport, ValidationResult};
+use gpuemu_common::rng::blake2b;
 use gpuemu_common::shard::{CaseFacts, OpPart, RunPart};
 use thiserror::Error;
 
@@ -95,6 +96,9 @@ pub fn merge(config: &Config, reports: Vec<NamedReport>) -> Result<RunReport, Me
 fn refuse_other_runs(config: &Config, shards: &[(RunPart, NamedReport)]) -> Result<(), MergeError> {
     let Some((first_part, (first_name, first))) = shards.first() else { return Err(MergeError::Nothing) };
     let words = |part: &RunPart, report: &RunReport| {
+        let sources: Vec<_> = report.ops.iter().map(|op| &op.sources).collect();
+        let sources =
+            blake2b(8).hash(serde_json::to_string(&sources).unwrap_or_default().as_bytes()).to_hex().to_string();
         let ops: Vec<&str> = report.ops.iter().map(|op| op.op.as_str()).collect();
         [
             ("the number of shards", part.shard.count().to_string()),
@@ -105,6 +109,7 @@ fn refuse_other_runs(config: &Config, shards: &[(RunPart, NamedReport)]) -> Resu
             ("the seed", report.seed.to_string()),
             ("what cases are drawn from", serde_json::to_string(&report.settings).unwrap_or_default()),
             ("the list of ops", ops.join(", ")),
+            ("what ops are made of", sources),
         ]
     };
     for (part, (name, report)) in shards {
@@ -159,6 +164,7 @@ fn join(reports: Vec<&OpReport>, warn_threshold: f64) -> OpReport {
     }
     let mut joined = tally.conclude(warn_threshold);
     (joined.line, joined.runner, joined.reference) = (first.line, first.runner.clone(), first.reference.clone());
+    joined.sources.clone_from(&first.sources);
     joined.planned = reports.iter().map(|report| report.planned).sum();
     joined.seconds = reports.iter().map(|report| report.seconds).fold(0.0, f64::max);
     joined.regressed = reports.iter().any(|report| report.regressed);

@@ -5,6 +5,7 @@ mod baselines;
 mod calibrate;
 mod campaign;
 mod cases;
+mod evidence;
 mod expected;
 pub mod merge;
 mod recording;
@@ -148,6 +149,8 @@ impl Service {
             Request::GetResult(request) => self.get_result(&request)?,
             Request::ListResults(request) => self.list_results(&request)?,
             Request::ListFailures(request) => self.list_failures(&request)?,
+            Request::ListRuns(request) => self.list_runs(&request)?,
+            Request::GatherEvidence(request) => self.gather_evidence(&request, job)?,
             Request::StoreBaseline(request) => self.store_baseline(&request, job)?,
             Request::ListBaselines(ProjectOnly { project }) => self.list_baselines(&project)?,
             Request::DeleteBaseline(request) => self.delete_baseline(&request)?,
@@ -240,6 +243,7 @@ impl Service {
             Request::Inspect(_) => "Inspect",
             Request::InspectKernels(_) => "InspectKernels",
             Request::Calibrate(_) => "Calibrate",
+            Request::GatherEvidence(_) => "GatherEvidence",
             Request::StoreBaseline(_) => "StoreBaseline",
             _ => {
                 let known = "FuzzOp, RunCi, Minimize, ReplayFailures, StoreBaseline, CompareBaseline, Reproduce, \

@@ -2,17 +2,21 @@
 
 use gpuemu_common::DType;
 use gpuemu_common::finding::{ElementCounts, Outcome};
-use gpuemu_common::protocol::{ErrorCode, GetResult, ListResults, NamedTensorData, Response, TensorData};
-use gpuemu_common::report::ValidationResult;
+use gpuemu_common::protocol::{ErrorCode, GetResult, ListResults, ListRuns, NamedTensorData, Response, TensorData};
+use gpuemu_common::report::{OpReport, RunReport, StoredRun, ValidationResult};
 use gpuemu_engine::CaseDescriptor;
 
 use super::Service;
 use super::result::{now, outcome_of, replay_line, stored_runner};
 use crate::failure::Failure;
-use crate::store::{FailureRecord, ResultQuery, ResultRecord};
+use crate::project::Project;
+use crate::store::{FailureRecord, ResultQuery, ResultRecord, RunRecord};
 
 /// Results that are listed where no number is given.
 const DEFAULT_LIMIT: u64 = 100;
+
+/// Runs of one op that an answer carries at most.
+const MOST_RUNS: u64 = 1000;
 
 /// Results that one answer carries at most.
 const MOST_RESULTS: u64 = 100_000;
@@ -28,6 +32,37 @@ impl Service {
         let project = self.project(&request.project)?;
         let records = self.store.failures(&project.key, &query(request)?)?;
         Ok(Response::Results { results: records.iter().map(stored_failure).collect() })
+    }
+
+    pub(super) fn list_runs(&self, request: &ListRuns) -> Result<Response, Failure> {
+        let project = self.project(&request.project)?;
+        let limit = request.limit.unwrap_or(1).min(MOST_RUNS) as usize;
+        let records = self.store.runs(&project.key, request.op_name.as_deref(), limit)?;
+        Ok(Response::Runs { runs: records.iter().map(stored_run).collect::<Result<_, _>>()? })
+    }
+
+    /// Keeps what the ops of a run came to. Failures and cases are kept by themselves.
+    pub(super) fn keep_runs(&self, project: &Project, report: &RunReport) -> Result<(), Failure> {
+        let records = report.ops.iter().map(|op| {
+            let op = OpReport { failures: Vec::new(), case_results: Vec::new(), part: None, ..op.clone() };
+            let run = StoredRun {
+                gpuemu: report.gpuemu.clone(),
+                run: report.run,
+                time: report.time,
+                mode: report.mode.clone(),
+                seed: report.seed,
+                settings: report.settings.clone(),
+                shard: report.part.as_ref().map(|part| part.shard),
+                config_digest: report.config_digest.clone(),
+                op,
+            };
+            let text = serde_json::to_string(&run).map_err(|error| {
+                Failure::new(ErrorCode::InternalError, format!("run {} cannot be kept: {error}", report.run))
+            })?;
+            let (project, op) = (project.key.clone(), run.op.op);
+            Ok(RunRecord { project, op, run: report.run, time: report.time, report: text })
+        });
+        Ok(self.store.put_runs(&records.collect::<Result<Vec<_>, Failure>>()?)?)
     }
 
     pub(super) fn get_result(&self, request: &GetResult) -> Result<Response, Failure> {
@@ -61,6 +96,14 @@ fn query(request: &ListResults) -> Result<ResultQuery, Failure> {
     };
     let limit = request.limit.unwrap_or(DEFAULT_LIMIT).min(MOST_RESULTS) as usize;
     Ok(ResultQuery { op: request.op_name.clone(), since, limit, ..ResultQuery::default() })
+}
+
+/// What was kept of an op in a run.
+pub(super) fn stored_run(record: &RunRecord) -> Result<StoredRun, Failure> {
+    serde_json::from_str(&record.report).map_err(|error| {
+        let message = format!("what was kept of run {} of op '{}' cannot be read: {error}", record.run, record.op);
+        Failure::new(ErrorCode::InternalError, message)
+    })
 }
 
 /// A failure as it was reported; what was kept of it if that cannot be read.

@@ -135,8 +135,10 @@ impl Service {
             kernels,
             comparison,
             warnings,
+            evidence: None,
         };
         report.passed = report.conclusion() == Conclusion::Passed;
+        self.keep_runs(&project, &report)?;
         Ok(Response::Report { report: Box::new(report) })
     }
 

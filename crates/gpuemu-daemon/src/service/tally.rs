@@ -167,6 +167,7 @@ impl Tally {
         }
         if report.failed == 0 {
             for weakness in self.strength.weaknesses() {
+                report.weak.push(weakness.dtype);
                 report.warnings.push(format!("weak in {}: {}", weakness.dtype, weakness.reason));
             }
             let share = report.tolerance_share;
@@ -244,10 +245,12 @@ pub(super) fn blank(op: &str) -> OpReport {
         failures: Vec::new(),
         message: None,
         warnings: Vec::new(),
+        weak: Vec::new(),
         not_checked: Vec::new(),
         regressed: false,
         seconds: 0.0,
         case_results: Vec::new(),
+        sources: Vec::new(),
         part: None,
     }
 }

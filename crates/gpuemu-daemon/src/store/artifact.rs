@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::error::Problem;
-use super::key::{KeyRange, artifact_key, key_name, key_number, name_prefix, project_prefix};
+use super::key::{KeyRange, artifact_key, key_number, name_prefix, project_prefix};
 use super::record::{ArtifactRecord, decode};
+use super::run::named_ranges;
 use super::run_clock::RunClock;
-use super::tree::{ReadTree, Tree, first_key, last_key};
+use super::tree::{ReadTree, Tree, last_key};
 use super::{Store, StoreError, entry};
 
 impl Store {
@@ -28,7 +29,7 @@ impl Store {
             let table = Tree::Artifacts.read(transaction)?;
             let kernels = match kernel {
                 Some(kernel) => vec![KeyRange::of_prefix(&name_prefix(&project, kernel))],
-                None => kernels(&table, &project)?,
+                None => named_ranges(&table, &project)?,
             };
             // The newest of each kernel that was not taken yet; of one moment, the kernel that sorts first.
             let mut newest = BinaryHeap::new();
@@ -49,20 +50,6 @@ impl Store {
             Ok(found)
         })
     }
-}
-
-/// The keys of each kernel of a project.
-fn kernels(table: &ReadTree, project: &[u8]) -> Result<Vec<KeyRange>, Problem> {
-    let mut kernels = Vec::new();
-    let mut rest = KeyRange::of_prefix(project);
-    while let Some(key) = first_key(table, &rest)? {
-        let kernel = KeyRange::of_prefix(&name_prefix(project, &key_name(&key)?));
-        let end = kernel.end.clone();
-        kernels.push(kernel);
-        let Some(end) = end else { break };
-        rest.start = end;
-    }
-    Ok(kernels)
 }
 
 /// The last key of a kernel's range, after its time.

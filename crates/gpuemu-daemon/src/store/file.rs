@@ -44,7 +44,12 @@ impl DatabaseFile {
         let file = Self { database, path: path.to_path_buf() };
         let current = u64::from(SCHEMA_VERSION);
         match file.read(|transaction| stored_version(transaction, path))? {
-            Some(version) if version == current => {}
+            // One more tree is no other form: what is in the others stays as it is.
+            Some(version) if version == current => {
+                if file.read(|transaction| Ok(transaction.list_tables()?.count() <= Tree::ALL.len()))? {
+                    file.write(set_up)?;
+                }
+            }
             Some(_) => file.write(|transaction| {
                 migration::from_form_1(transaction)?;
                 set_up(transaction)

@@ -8,7 +8,7 @@ use std::ops::Bound;
 use gpuemu_common::rng::blake2b;
 
 use super::StoreError;
-use super::record::{ArtifactRecord, ResultRecord};
+use super::record::{ArtifactRecord, ResultRecord, RunRecord};
 
 /// Bytes that stand for a project.
 pub(super) const PROJECT_BYTES: usize = 16;
@@ -38,9 +38,14 @@ pub(super) fn result_key(record: &ResultRecord) -> Vec<u8> {
     with_number(&op_prefix(&project_prefix(&record.project), record.run, &record.op), record.index)
 }
 
-/// What the keys of a tag, or of a kernel, begin with.
+/// What the keys of a tag, of a kernel, or of an op's runs begin with.
 pub(super) fn name_prefix(project: &[u8], name: &str) -> Vec<u8> {
     with_name(project, name)
+}
+
+/// project, op, run.
+pub(super) fn op_run_key(record: &RunRecord) -> Vec<u8> {
+    with_number(&name_prefix(&project_prefix(&record.project), &record.op), record.run)
 }
 
 /// project, tag, time, then an op or a kernel.
@@ -84,7 +89,7 @@ pub(super) fn key_number(key: &[u8], prefix_length: usize) -> Result<u64, StoreE
     number.map(|bytes| u64::from_be_bytes(*bytes)).ok_or_else(|| bad_key(key))
 }
 
-/// The name that stands after the project: a tag or a kernel.
+/// The name that stands after the project: a tag, a kernel or an op.
 pub(super) fn key_name(key: &[u8]) -> Result<String, StoreError> {
     let mut rest = key.get(PROJECT_BYTES..).ok_or_else(|| bad_key(key))?.iter();
     let mut name = Vec::new();

@@ -9,6 +9,7 @@ mod migration;
 mod query;
 mod record;
 mod retention;
+mod run;
 mod run_clock;
 mod snapshot;
 mod tree;
@@ -29,8 +30,8 @@ use file::DatabaseFile;
 use key::result_key;
 pub use query::ResultQuery;
 pub use record::{
-    ArtifactBaselineRecord, ArtifactRecord, BaselineCase, BaselineRecord, FailureRecord, ResultRecord, SCHEMA_VERSION,
-    StoredOutcome,
+    ArtifactBaselineRecord, ArtifactRecord, BaselineCase, BaselineRecord, FailureRecord, ResultRecord, RunRecord,
+    SCHEMA_VERSION, StoredOutcome,
 };
 use record::{Encodable, encode};
 use run_clock::{META, RunClock};

@@ -113,6 +113,21 @@ pub struct BaselineRecord {
     pub cases: Vec<BaselineCase>,
 }
 
+/// What an op came to in a run.
+#[derive(Debug, Clone, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// The project's root.
+    pub project: String,
+    /// The op.
+    pub op: String,
+    /// The run.
+    pub run: u64,
+    /// Milliseconds since 1970.
+    pub time: u64,
+    /// The run of the op, as JSON.
+    pub report: String,
+}
+
 /// What was measured of a compiled kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub struct ArtifactRecord {

@@ -18,11 +18,12 @@ pub(super) enum Tree {
     Baselines,
     Artifacts,
     ArtifactBaselines,
+    Runs,
 }
 
 impl Tree {
-    pub(super) const ALL: [Tree; 5] =
-        [Tree::Results, Tree::Failures, Tree::Baselines, Tree::Artifacts, Tree::ArtifactBaselines];
+    pub(super) const ALL: [Tree; 6] =
+        [Tree::Results, Tree::Failures, Tree::Baselines, Tree::Artifacts, Tree::ArtifactBaselines, Tree::Runs];
 
     /// Its name in the database.
     pub(super) const fn definition(self) -> TableDefinition<'static, Bytes, Bytes> {
@@ -32,6 +33,7 @@ impl Tree {
             Tree::Baselines => "baselines",
             Tree::Artifacts => "artifacts",
             Tree::ArtifactBaselines => "artifact_baselines",
+            Tree::Runs => "runs",
         })
     }
 

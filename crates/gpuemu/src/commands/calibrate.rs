@@ -13,6 +13,7 @@ use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
 use crate::session::{GlobalOptions, Session};
+use crate::whole_files;
 
 /// Arguments of `gpuemu calibrate`.
 #[derive(Debug, Clone, clap::Args)]
@@ -97,22 +98,8 @@ fn store(session: &mut Session, file: &Path, report: &CalibrationReport) -> Resu
         .map_err(|error| ExpectedError::plain(format!("cannot read {}: {error}", file.display())))?;
     let calibrations = report.dtypes.iter().map(|measured| (measured.dtype, report.stored(measured))).collect();
     let text = config::with_calibrations(file, &text, &report.op, &calibrations)?;
-    replace(file, &text).map_err(|error| ExpectedError::plain(format!("cannot write {}: {error}", file.display())))
-}
-
-/// Replaces a file as a whole: there is never half of one, and a link stays a link.
-fn replace(file: &Path, text: &str) -> std::io::Result<()> {
-    let file = std::fs::canonicalize(file)?;
-    let mut beside = file.clone().into_os_string();
-    beside.push(format!(".{}.new", std::process::id()));
-    let written = std::fs::write(&beside, text)
-        .and_then(|()| std::fs::set_permissions(&beside, std::fs::metadata(&file)?.permissions()))
-        .and_then(|()| std::fs::rename(&beside, &file));
-    if written.is_err() {
-        // What is in the way of the file is in the way of its removal too.
-        let _ = std::fs::remove_file(&beside);
-    }
-    written
+    whole_files::write(&[(file, text.as_bytes())])
+        .map_err(|error| ExpectedError::plain(format!("cannot write {}: {error}", file.display())))
 }
 
 fn describe(report: &CalibrationReport, op: Option<&Op>, written: Option<&Path>) -> String {
@@ -166,23 +153,5 @@ fn describe_dtype(text: &mut String, measured: &DtypeCalibration) {
     }
     if let Some(times) = over_bound {
         let _ = writeln!(text, "    {times:.2} times what the rigorous bound allows at a typical element");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_replaced_as_a_whole_and_a_link_stays_one() {
-        let folder = tempfile::TempDir::new().unwrap();
-        let (real, link) = (folder.path().join("real.toml"), folder.path().join("gpuemu.toml"));
-        std::fs::write(&real, "old").unwrap();
-        std::os::unix::fs::symlink(&real, &link).unwrap();
-        replace(&link, "new").unwrap();
-        assert_eq!(std::fs::read_to_string(&real).unwrap(), "new");
-        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
-        assert!(replace(&folder.path().join("nothing.toml"), "new").is_err());
     }
 }

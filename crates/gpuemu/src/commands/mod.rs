@@ -6,6 +6,7 @@ pub mod calibrate;
 pub mod ci;
 pub mod completions;
 pub mod corpus;
+pub mod coverage;
 pub mod daemon;
 pub mod debug;
 pub mod diff;
@@ -21,9 +22,11 @@ pub mod report;
 pub mod reproduce;
 mod run_options;
 pub mod sanitize;
+pub mod sign;
 pub mod status;
 pub mod study;
 pub mod test;
+pub mod verify;
 pub mod version;
 
 use clap::Subcommand;
@@ -67,6 +70,12 @@ pub enum Command {
     Ci(ci::Arguments),
     /// Show stored results as a report.
     Report(report::Arguments),
+    /// Show which dtypes, sizes, layouts and values stored cases exercised, and what could not be checked.
+    Coverage(coverage::Arguments),
+    /// Sign a report with a key of your own.
+    Sign(sign::Arguments),
+    /// Verify a signed report, and say what it says.
+    Verify(verify::Arguments),
     /// The project, its ops and kernels, and the daemon at a glance.
     Status(status::Arguments),
     /// Start, stop and look at the daemon.
@@ -103,6 +112,9 @@ impl Command {
             Command::Calibrate(arguments) => calibrate::run(&arguments, options),
             Command::Ci(arguments) => ci::run(&arguments, options),
             Command::Report(arguments) => report::run(&arguments, options),
+            Command::Sign(arguments) => sign::run(&arguments),
+            Command::Verify(arguments) => verify::run(&arguments),
+            Command::Coverage(arguments) => coverage::run(&arguments, options),
             Command::Status(arguments) => status::run(&arguments, options),
             Command::Daemon(arguments) => daemon::run(&arguments, options),
             Command::Ops(arguments) => ops::run(&arguments),

@@ -60,6 +60,7 @@ pub fn write_without_ops(
         kernels,
         comparison: None,
         warnings: Vec::new(),
+        evidence: None,
     };
     report.passed = nothing || report.conclusion() == Conclusion::Passed;
     let code = write(&report, output)?;

@@ -1,22 +1,19 @@
-//! `gpuemu report`: stored results as a report.
+//! The report on stored results: of each op its newest run.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
 
 use gpuemu_client::client::unexpected;
 use gpuemu_common::finding::Outcome;
-use gpuemu_common::protocol::{ListResults, Request, Response};
+use gpuemu_common::protocol::{ListResults, ListRuns, Request, Response};
 use gpuemu_common::report::{
-    CaseSummary, Conclusion, DtypeCounts, OpReport, OpStatus, REPORT_VERSION, RunReport, ValidationResult,
+    CaseSummary, Conclusion, DtypeCounts, OpReport, OpStatus, REPORT_VERSION, RunReport, StoredRun, ValidationResult,
 };
+use gpuemu_daemon::service::result::now;
 
-use gpuemu_daemon::service::merge::merge;
-
-use super::ci::read_report;
-use super::kernel_options::{ProjectLook, look_at_kernels};
+use super::super::kernel_options::{ProjectLook, look_at_kernels};
+use super::Arguments;
 use crate::expected_error::ExpectedError;
-use crate::format::{ReportFormat, ReportOutput};
-use crate::report;
-use crate::session::{GlobalOptions, Session};
+use crate::session::Session;
 
 /// What produced an output that a client submitted.
 const SUBMITTED: &str = "submitted output";
@@ -24,49 +21,24 @@ const SUBMITTED: &str = "submitted output";
 /// Results that a report is made of at most.
 const MOST_RESULTS: u64 = 100_000;
 
-/// Arguments of `gpuemu report`.
-#[derive(Debug, Clone, clap::Args)]
-pub struct Arguments {
-    /// Only results of the last so many hours.
-    #[arg(long, value_name = "HOURS", alias = "since_hours")]
-    since_hours: Option<f64>,
-    /// Only this op.
-    #[arg(long, value_name = "NAME")]
-    op: Option<String>,
-    /// Look at the compiled kernels too, and say what the linter finds.
-    #[arg(long, alias = "include_lint")]
-    include_lint: bool,
-    /// Look at the compiled kernels too, and say what is measured of them.
-    #[arg(long, alias = "include_artifacts")]
-    include_artifacts: bool,
-    /// Join the JSON reports on the shards of one run, in place of showing stored results.
-    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["since_hours", "op", "include_lint", "include_artifacts"])]
-    merge: Vec<PathBuf>,
-    #[command(flatten)]
-    output: ReportOutput,
-}
-
-/// Runs the command.
-pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
-    if !arguments.merge.is_empty() {
-        return merged(&arguments.merge, &arguments.output);
-    }
-    let mut session = Session::open(options)?;
+/// The report on what is stored.
+pub fn report(session: &mut Session, arguments: &Arguments) -> Result<RunReport, ExpectedError> {
     let request = ListResults {
         project: session.project(),
         op_name: arguments.op.clone(),
         limit: Some(MOST_RESULTS),
         since_hours: arguments.since_hours,
     };
-    let results = list(&mut session, &Request::ListResults(request.clone()))?;
-    let failures = list(&mut session, &Request::ListFailures(request))?;
+    let results = list(session, &Request::ListResults(request.clone()))?;
+    let failures = list(session, &Request::ListFailures(request))?;
     let with_kernels = arguments.include_lint || arguments.include_artifacts;
     let has_kernels = !session.config.kernels.is_empty();
     let kernels = match with_kernels && has_kernels {
-        true => look_at_kernels(&mut session, ProjectLook::default())?.kernels,
+        true => look_at_kernels(session, ProjectLook::default())?.kernels,
         false => Vec::new(),
     };
-    if results.is_empty() && kernels.is_empty() {
+    let runs = runs(session, arguments)?;
+    if results.is_empty() && runs.is_empty() && kernels.is_empty() {
         let hint = "run `gpuemu test` first, or ask for a longer time";
         return Err(ExpectedError::new("no result of this project is stored for that time", hint));
     }
@@ -84,11 +56,12 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         part: None,
         config_digest: session.config.digest.clone(),
         passed: false,
-        ops: group(&session, &results, &failures),
+        ops: group(session, &results, &failures, &runs),
         left_out: 0,
         kernels,
         comparison: None,
         warnings: Vec::new(),
+        evidence: None,
     };
     if results.len() as u64 >= MOST_RESULTS {
         report.warnings.push(format!("only the newest {MOST_RESULTS} results are shown: ask for a shorter time"));
@@ -97,24 +70,7 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         report.warnings.push("this project has no compiled kernels".to_string());
     }
     report.passed = report.conclusion() == Conclusion::Passed;
-    if arguments.include_artifacts && arguments.output.format == ReportFormat::Text {
-        let text = format!("{}\n{}", report::artifacts::text(&report.kernels), report::text::run(&report));
-        arguments.output.write(&text)?;
-        return Ok(report::exit_code_of(&report));
-    }
-    report::write(&report, &arguments.output)
-}
-
-/// Joins the reports on shards: their configuration decides what is expected to fail, so it is read again.
-fn merged(files: &[PathBuf], output: &ReportOutput) -> Result<u8, ExpectedError> {
-    let config = Session::configuration()?;
-    let reports = files.iter().map(|file| Ok((file.display().to_string(), read_report(file)?)));
-    let reports = reports.collect::<Result<Vec<_>, ExpectedError>>()?;
-    let report = merge(&config, reports).map_err(|error| {
-        let hint = "give the JSON reports of all shards of one run, and run the command where the project is";
-        ExpectedError::new(format!("the reports cannot be joined: {error}"), hint)
-    })?;
-    report::write(&report, output)
+    Ok(report)
 }
 
 fn list(session: &mut Session, request: &Request) -> Result<Vec<ValidationResult>, ExpectedError> {
@@ -124,16 +80,53 @@ fn list(session: &mut Session, request: &Request) -> Result<Vec<ValidationResult
     }
 }
 
+/// What ops came to in their newest run.
+fn runs(session: &mut Session, arguments: &Arguments) -> Result<Vec<StoredRun>, ExpectedError> {
+    let request = ListRuns { project: session.project(), op_name: arguments.op.clone(), limit: Some(1) };
+    let runs = match session.call(&Request::ListRuns(request))? {
+        Response::Runs { runs } => runs,
+        other => return Err(unexpected(&other).into()),
+    };
+    let since = arguments.since_hours.map_or(0, |hours| now().saturating_sub((hours * 3_600_000.0) as u64));
+    Ok(runs.into_iter().filter(|run| run.time >= since).collect())
+}
+
 /// One report for each op, of its newest run: an older failure that was mended is history.
-fn group(session: &Session, results: &[ValidationResult], failures: &[ValidationResult]) -> Vec<OpReport> {
-    let mut names: Vec<&str> = Vec::new();
-    for result in results {
-        if !names.contains(&result.op.as_str()) {
-            names.push(&result.op);
+fn group(
+    session: &Session,
+    results: &[ValidationResult],
+    failures: &[ValidationResult],
+    runs: &[StoredRun],
+) -> Vec<OpReport> {
+    let of_results = results.iter().map(|result| result.op.as_str());
+    let names: BTreeSet<&str> = of_results.chain(runs.iter().map(|run| run.op.op.as_str())).collect();
+    let newest = |name: &str| results.iter().filter(|result| result.op == name).filter_map(|result| result.run).max();
+    let report = |name: &str| {
+        let stored = runs.iter().find(|run| run.op.op == name && newest(name).is_none_or(|newest| run.run >= newest));
+        match stored {
+            Some(run) => of_run(session, run, results, failures),
+            // Nobody said what these come to: a client recorded them.
+            None => op_report(session, name, results, failures),
         }
+    };
+    names.into_iter().map(report).collect()
+}
+
+/// The report on an op as its run left it, with the failures and cases that are stored by themselves.
+fn of_run(session: &Session, run: &StoredRun, results: &[ValidationResult], failures: &[ValidationResult]) -> OpReport {
+    let mine = |result: &&ValidationResult| result.op == run.op.op && result.run == Some(run.run);
+    // Stored results come with the last case first.
+    let cases: Vec<CaseSummary> = results.iter().filter(mine).map(summary).rev().collect();
+    let failed: Vec<ValidationResult> =
+        failures.iter().filter(mine).filter(|one| !one.minimized).rev().cloned().collect();
+    let mut report = run.op.clone();
+    report.line = session.config.ops.iter().find(|op| op.name == run.op.op).map_or(0, |op| op.line);
+    if cases.len() as u64 != report.cases {
+        report.warnings.push(format!("{} of the {} results of its run are still stored", cases.len(), report.cases));
     }
-    names.sort_unstable();
-    names.into_iter().map(|name| op_report(session, name, results, failures)).collect()
+    report.failures = failed.into_iter().take(OpReport::MOST_FAILURES).collect();
+    report.case_results = cases.into_iter().take(OpReport::MOST_CASES).collect();
+    report
 }
 
 fn op_report(session: &Session, name: &str, results: &[ValidationResult], failures: &[ValidationResult]) -> OpReport {
@@ -186,10 +179,12 @@ fn op_report(session: &Session, name: &str, results: &[ValidationResult], failur
         failures: failed.into_iter().take(OpReport::MOST_FAILURES).collect(),
         message: None,
         warnings: Vec::new(),
+        weak: Vec::new(),
         not_checked: Vec::new(),
         regressed: false,
         seconds: 0.0,
         case_results: mine.iter().take(OpReport::MOST_CASES).map(|result| summary(result)).collect(),
+        sources: Vec::new(),
         part: None,
     }
 }

@@ -1,0 +1,96 @@
+//! What each op came to in each run: what the results of single cases do not say.
+
+use super::error::Problem;
+use super::key::{KeyRange, key_name, name_prefix, op_run_key, project_prefix};
+use super::record::{RunRecord, decode};
+use super::run_clock::RunClock;
+use super::tree::{ReadTree, Tree, entries, first_key};
+use super::{Store, StoreError, entry};
+
+impl Store {
+    /// Keeps what ops came to in a run, together or not at all.
+    pub fn put_runs(&self, records: &[RunRecord]) -> Result<(), StoreError> {
+        let mut clock = RunClock::default();
+        let mut written = Vec::with_capacity(records.len());
+        for record in records {
+            clock.include_run(record.run);
+            written.push(entry(Tree::Runs, op_run_key(record), record)?);
+        }
+        self.write(written, clock)
+    }
+
+    /// What a project's ops, or one of them, came to: of each op the newest runs first, at most so many.
+    pub fn runs(&self, project: &str, op: Option<&str>, limit: usize) -> Result<Vec<RunRecord>, StoreError> {
+        let project = project_prefix(project);
+        self.file.read(|transaction| {
+            let table = Tree::Runs.read(transaction)?;
+            let ops = match op {
+                Some(op) => vec![KeyRange::of_prefix(&name_prefix(&project, op))],
+                None => named_ranges(&table, &project)?,
+            };
+            let mut found = Vec::new();
+            for range in &ops {
+                for record in entries(&table, range)?.rev().take(limit) {
+                    found.push(decode::<RunRecord>(record?.1.value())?);
+                }
+            }
+            Ok(found)
+        })
+    }
+}
+
+/// The keys of each name of a project.
+pub(super) fn named_ranges(table: &ReadTree, project: &[u8]) -> Result<Vec<KeyRange>, Problem> {
+    let mut names = Vec::new();
+    let mut rest = KeyRange::of_prefix(project);
+    while let Some(key) = first_key(table, &rest)? {
+        let name = KeyRange::of_prefix(&name_prefix(project, &key_name(&key)?));
+        let end = name.end.clone();
+        names.push(name);
+        let Some(end) = end else { break };
+        rest.start = end;
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(op: &str, run: u64) -> RunRecord {
+        let report = format!("{{\"run\":{run}}}");
+        RunRecord { project: "/p".to_string(), op: op.to_string(), run, time: run / 1000, report }
+    }
+
+    #[test]
+    fn the_newest_runs_of_each_op_come_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("store")).unwrap();
+        store.put_runs(&[record("softmax", 5), record("relu", 5)]).unwrap();
+        store.put_runs(&[record("softmax", 9), record("softmax\0x", 7)]).unwrap();
+        let of = |op: Option<&str>, limit| -> Vec<(String, u64)> {
+            store.runs("/p", op, limit).unwrap().into_iter().map(|record| (record.op, record.run)).collect()
+        };
+        let named = |op: &str, run| (op.to_string(), run);
+        assert_eq!(of(Some("softmax"), 9), [named("softmax", 9), named("softmax", 5)]);
+        assert_eq!(of(None, 1), [named("relu", 5), named("softmax", 9), named("softmax\0x", 7)]);
+        assert_eq!(store.runs("/other", None, 9).unwrap(), []);
+        assert!(store.next_run() > 9);
+    }
+
+    #[test]
+    fn a_store_from_before_runs_were_kept_gets_a_tree_for_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store");
+        drop(Store::open(&path).unwrap());
+        let database = redb::Database::create(&path).unwrap();
+        let transaction = database.begin_write().unwrap();
+        assert!(transaction.delete_table(Tree::Runs.definition()).unwrap());
+        transaction.commit().unwrap();
+        drop(database);
+        let store = Store::open(&path).unwrap();
+        assert_eq!(store.runs("/p", None, 9).unwrap(), []);
+        store.put_runs(&[record("relu", 5)]).unwrap();
+        assert_eq!(store.runs("/p", None, 9).unwrap().len(), 1);
+    }
+}

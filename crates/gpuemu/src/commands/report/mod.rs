@@ -1,0 +1,79 @@
+//! `gpuemu report`: stored results as a report.
+
+mod signed;
+mod stored;
+
+use std::path::PathBuf;
+
+use gpuemu_daemon::service::merge::merge;
+
+use super::ci::read_report;
+use super::sign::KeyOption;
+use crate::expected_error::ExpectedError;
+use crate::format::{ReportFormat, ReportOutput};
+use crate::report;
+use crate::session::{GlobalOptions, Session};
+
+/// Arguments of `gpuemu report`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Arguments {
+    /// Only results of the last so many hours.
+    #[arg(long, value_name = "HOURS", alias = "since_hours")]
+    since_hours: Option<f64>,
+    /// Only this op.
+    #[arg(long, value_name = "NAME")]
+    op: Option<String>,
+    /// Look at the compiled kernels too, and say what the linter finds.
+    #[arg(long, alias = "include_lint")]
+    include_lint: bool,
+    /// Look at the compiled kernels too, and say what is measured of them.
+    #[arg(long, alias = "include_artifacts")]
+    include_artifacts: bool,
+    /// Join the JSON reports on the shards of one run, in place of showing stored results.
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["since_hours", "op", "include_lint", "include_artifacts"])]
+    merge: Vec<PathBuf>,
+    /// Add what the verdicts rest on: configuration, seeds, every verdict, hashes of kernels and inputs. Anything that is
+    /// missing, weak or out of date keeps such a report from passing.
+    #[arg(long, conflicts_with_all = ["since_hours", "op", "merge"])]
+    evidence: bool,
+    /// Write a report with evidence as JSON to the --output file, and its signature beside it.
+    #[arg(long, requires = "output", conflicts_with_all = ["since_hours", "op", "merge"])]
+    signed: bool,
+    #[command(flatten)]
+    key: KeyOption,
+    #[command(flatten)]
+    output: ReportOutput,
+}
+
+/// Runs the command.
+pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
+    if !arguments.merge.is_empty() {
+        return merged(&arguments.merge, &arguments.output);
+    }
+    let mut session = Session::open(options)?;
+    let mut report = stored::report(&mut session, arguments)?;
+    if arguments.signed || arguments.evidence {
+        signed::add_evidence(&mut session, &mut report)?;
+    }
+    if arguments.signed {
+        return signed::write(&report, &arguments.key, &arguments.output);
+    }
+    if arguments.include_artifacts && arguments.output.format == ReportFormat::Text {
+        let text = format!("{}\n{}", report::artifacts::text(&report.kernels), report::text::run(&report));
+        arguments.output.write(&text)?;
+        return Ok(report::exit_code_of(&report));
+    }
+    report::write(&report, &arguments.output)
+}
+
+/// Joins the reports on shards: their configuration decides what is expected to fail, so it is read again.
+fn merged(files: &[PathBuf], output: &ReportOutput) -> Result<u8, ExpectedError> {
+    let config = Session::configuration()?;
+    let reports = files.iter().map(|file| Ok((file.display().to_string(), read_report(file)?)));
+    let reports = reports.collect::<Result<Vec<_>, ExpectedError>>()?;
+    let report = merge(&config, reports).map_err(|error| {
+        let hint = "give the JSON reports of all shards of one run, and run the command where the project is";
+        ExpectedError::new(format!("the reports cannot be joined: {error}"), hint)
+    })?;
+    report::write(&report, output)
+}

@@ -1,0 +1,67 @@
+//! The signed report: what stored verdicts rest on, and a signature over the exact bytes.
+
+use gpuemu_client::client::unexpected;
+use gpuemu_common::evidence::{Evidence, contradiction};
+use gpuemu_common::protocol::{GatherEvidence, Request, Response};
+use gpuemu_common::report::{Conclusion, RunReport};
+use gpuemu_engine::case::GENERATOR_VERSION;
+
+use crate::commands::sign::KeyOption;
+use crate::expected_error::ExpectedError;
+use crate::format::{ReportOutput, write_text};
+use crate::session::Session;
+use crate::{report, signing, whole_files};
+
+/// Adds what the verdicts rest on. What is missing, weak or out of date keeps the report from passing.
+pub fn add_evidence(session: &mut Session, report: &mut RunReport) -> Result<(), ExpectedError> {
+    let request = Request::GatherEvidence(GatherEvidence { project: session.project() });
+    let (ops, mut reservations) = match session.run(request)? {
+        Response::Evidence { ops, reservations } => (ops, reservations),
+        other => return Err(unexpected(&other).into()),
+    };
+    let unproven = report.ops.iter().filter(|summary| !ops.iter().any(|op| op.op == summary.op));
+    reservations.extend(unproven.map(|summary| {
+        format!("{}: it is no op of the configuration, or only a client judged it in its own process", summary.op)
+    }));
+    let file = &session.config.file;
+    let configuration = std::fs::read_to_string(file)
+        .map_err(|error| ExpectedError::plain(format!("{} cannot be read: {error}", file.display())))?;
+    report.evidence = Some(Evidence {
+        configuration,
+        generator_version: GENERATOR_VERSION,
+        system: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        reservations,
+        ops,
+    });
+    report.passed = report.conclusion() == Conclusion::Passed;
+    Ok(())
+}
+
+/// Writes the report and its signature, both or none; the number is the exit status.
+pub fn write(report: &RunReport, key: &KeyOption, output: &ReportOutput) -> Result<u8, ExpectedError> {
+    if let Some(problem) = contradiction(report) {
+        return Err(ExpectedError::plain(format!("the report is not signed: {problem}")));
+    }
+    let Some(path) = &output.output else {
+        return Err(ExpectedError::new("a signed report needs a file", "name one with --output"));
+    };
+    let mut text = serde_json::to_string_pretty(report)?;
+    text.push('\n');
+    let key = key.load()?;
+    let (signature, file) = (signing::sign(&key, text.as_bytes()), signing::signature_file(path));
+    whole_files::write(&[(path, text.as_bytes()), (&file, &signature)])
+        .map_err(|error| ExpectedError::plain(format!("{} cannot be written: {error}", path.display())))?;
+    let mut words = report::text::run(report);
+    for reservation in report.evidence.iter().flat_map(|evidence| &evidence.reservations) {
+        words.push_str(&format!("not passed: {reservation}\n"));
+    }
+    let word = if report.passed { "PASSED" } else { "NOT PASSED" };
+    let fingerprint = signing::fingerprint(&key.verifying_key());
+    words.push_str(&format!(
+        "{word}: signed by key {fingerprint}\nwrote {}\nwrote {}\n",
+        path.display(),
+        file.display()
+    ));
+    write_text(&words)?;
+    Ok(report::exit_code_of(report))
+}
