@@ -18,8 +18,8 @@ pub enum TensorError {
         /// The rank given.
         rank: usize,
     },
-    /// The number of elements or bytes does not fit the address space.
-    #[error("shape {shape:?} of {dtype} has more elements than can be addressed")]
+    /// There are more elements than any machine holds.
+    #[error("shape {shape:?} of {dtype} has more elements than can be held")]
     TooLarge {
         /// The shape given.
         shape: Vec<usize>,
@@ -240,7 +240,11 @@ fn is_contiguous(shape: &[usize], strides: &[isize]) -> bool {
     true
 }
 
-/// The number of elements of a shape, if it and its byte count can be addressed.
+/// Elements that a tensor may have. An expanded dim costs no memory until it is copied: half a terabyte of float64 is
+/// more than whatever could be meant.
+const MOST_ELEMENTS: usize = 1 << 36;
+
+/// The number of elements of a shape, if a dense copy of it is conceivable.
 pub fn element_count(dtype: DType, shape: &[usize]) -> Result<usize, TensorError> {
     if shape.len() > MAX_RANK {
         return Err(TensorError::Rank { rank: shape.len() });
@@ -253,10 +257,7 @@ pub fn element_count(dtype: DType, shape: &[usize]) -> Result<usize, TensorError
     for size in shape {
         count = count.checked_mul(*size).ok_or_else(too_large)?;
     }
-    match count.checked_mul(dtype.size()) {
-        Some(bytes) if bytes <= isize::MAX as usize => Ok(count),
-        _ => Err(too_large()),
-    }
+    if count > MOST_ELEMENTS { Err(too_large()) } else { Ok(count) }
 }
 
 /// Lowest and highest storage element that a non-empty view touches.
@@ -384,6 +385,9 @@ mod tests {
             Tensor::new(DType::F64, vec![usize::MAX, usize::MAX], vec![0, 0], 0, none()),
             Err(TensorError::TooLarge { .. })
         ));
+        // An expanded dim lies in memory, and a copy of it would not.
+        let expanded = Tensor::new(DType::I8, vec![1 << 59], vec![0], 0, Storage::filled(1, 0));
+        assert!(matches!(expanded, Err(TensorError::TooLarge { .. })));
         assert!(matches!(
             Tensor::new(DType::F32, vec![1; 65], vec![1; 65], 0, none()),
             Err(TensorError::Rank { rank: 65 })
