@@ -12,8 +12,11 @@ struct SystemProgram {
     package: &'static str,
 }
 
-/// NNG's own command-line client: the transport is tested with it.
-const PROGRAMS: &[SystemProgram] = &[SystemProgram { program: "nngcat", package: "nng-utils" }];
+/// NNG's own command-line client: the transport is tested with it. And what verifies signatures without gpuemu.
+const PROGRAMS: &[SystemProgram] = &[
+    SystemProgram { program: "nngcat", package: "nng-utils" },
+    SystemProgram { program: "openssl", package: "openssl" },
+];
 
 /// Installs what is missing.
 pub fn install() -> Result<(), Failure> {
