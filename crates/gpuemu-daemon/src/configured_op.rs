@@ -13,6 +13,7 @@ use gpuemu_engine::schema::Schema;
 use gpuemu_engine::{Sampler, Subject};
 use serde_json::{Map, Value};
 
+use crate::definition::Definition;
 use crate::executor::{Accepted, Pool};
 use crate::external_reference::ExternalReference;
 use crate::failure::Failure;
@@ -208,6 +209,19 @@ impl ConfiguredOp {
     pub fn files(&self) -> Vec<PathBuf> {
         let own = self.program.iter().flat_map(OpProgram::files);
         own.chain(self.reference_program.iter().flat_map(PythonProgram::files)).collect()
+    }
+
+    /// Where what runs it is defined.
+    pub fn definition(&self) -> Option<Definition> {
+        match self.program.as_ref()? {
+            OpProgram::Python(program) => program.definition(&self.name),
+            OpProgram::Kernel(program) => program.definition(),
+        }
+    }
+
+    /// Where its reference is defined, if it has one of its own.
+    pub fn reference_definition(&self) -> Option<Definition> {
+        self.reference_program.as_ref()?.definition(&self.name)
     }
 
     /// Starts what runs it. What a callable does not take is not tried, and said so.

@@ -1,6 +1,6 @@
 //! Why a request was not done: a code, what is wrong, what to do.
 
-use gpuemu_common::config::ConfigError;
+use gpuemu_common::config::{ConfigError, InvalidFile};
 use gpuemu_common::protocol::{ErrorCode, Response};
 use gpuemu_engine::{Outcome, Verdict};
 
@@ -16,12 +16,14 @@ pub struct Failure {
     pub message: String,
     /// What to do.
     pub hint: Option<String>,
+    /// What is not valid in a configuration file, and where, if that is what it is.
+    pub invalid: Option<Box<InvalidFile>>,
 }
 
 impl Failure {
     /// A failure without a hint.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None }
+        Self { code, message: message.into(), hint: None, invalid: None }
     }
 
     /// A request that asks for something impossible.
@@ -50,7 +52,12 @@ impl From<Failure> for Response {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Self::new(ErrorCode::ConfigError, error.to_string())
+        let message = error.to_string();
+        let invalid = match error {
+            ConfigError::Invalid(invalid) => Some(invalid),
+            _ => None,
+        };
+        Self { invalid, ..Self::new(ErrorCode::ConfigError, message) }
     }
 }
 

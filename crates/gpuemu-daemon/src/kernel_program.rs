@@ -12,6 +12,7 @@ use gpuemu_ptx::compile::{CompileRequest, compile};
 use gpuemu_ptx::machine::LaunchOptions;
 use gpuemu_ptx::tools::Toolchain;
 
+use crate::definition::Definition;
 use crate::failure::Failure;
 use crate::project::Project;
 
@@ -21,6 +22,8 @@ pub struct KernelProgram {
     kernel: Arc<CompiledKernel>,
     files: Vec<PathBuf>,
     words: String,
+    /// The function that a Triton kernel is written as.
+    triton_function: Option<String>,
 }
 
 /// The files of a project, and its compilers.
@@ -77,7 +80,10 @@ impl KernelProgram {
             memory_bytes: project.interpreter.memory_bytes,
         };
         let words = words(kernel);
-        Ok(Self { kernel: Arc::new(CompiledKernel::new(name, launch, Box::new(source))), files, words })
+        let triton = SourceKind::of(&kernel.source) == Some(SourceKind::Triton);
+        let function = kernel.source.rsplit_once(':').filter(|_| triton).map(|(_, function)| function.to_string());
+        let kernel = Arc::new(CompiledKernel::new(name, launch, Box::new(source)));
+        Ok(Self { kernel, files, words, triton_function: function })
     }
 
     /// In words.
@@ -88,6 +94,13 @@ impl KernelProgram {
     /// Files whose change concerns it.
     pub fn files(&self) -> Vec<PathBuf> {
         self.files.clone()
+    }
+
+    /// Where it is defined: its entry, as far as a name is known.
+    pub fn definition(&self) -> Option<Definition> {
+        let entry = self.kernel.launch_table().common.entry.as_deref();
+        let names: Vec<&str> = self.triton_function.as_deref().into_iter().chain(entry).collect();
+        Definition::find(&self.files, &names)
     }
 
     /// Narrows cases to those that can be launched.

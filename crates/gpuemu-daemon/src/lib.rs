@@ -2,6 +2,7 @@
 //! and the server in front of them.
 
 pub mod configured_op;
+pub mod definition;
 pub mod executor;
 mod external_reference;
 pub mod failure;

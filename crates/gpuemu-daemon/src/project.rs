@@ -27,11 +27,10 @@ impl Project {
             Failure::new(ErrorCode::ConfigError, message)
         };
         let root = std::fs::canonicalize(&reference.root).map_err(unreadable)?;
-        let mut config = match &reference.config {
+        let config = match &reference.config {
             Some(file) => load_file(root.join(file), environment)?,
             None => Config::without_file(root.clone()),
         };
-        config.root.clone_from(&root);
         if let Some(digest) = reference.digest.as_ref().filter(|digest| **digest != config.digest) {
             let message = format!(
                 "the configuration of {} is not the one that the client read ({} here, {digest} there)",
@@ -42,12 +41,18 @@ impl Project {
                 "run the command again; if that does not help, stop the daemon, which may see other user settings";
             return Err(Failure::new(ErrorCode::ConfigError, message).hint(hint));
         }
+        Ok(Self::with_config(config, root, reference.python.clone()))
+    }
+
+    /// The project in a folder, with a configuration that was read.
+    pub fn with_config(mut config: Config, root: PathBuf, python: Option<PathBuf>) -> Self {
+        config.root.clone_from(&root);
         let interpreter = Interpreter {
-            python: reference.python.clone().unwrap_or_else(|| PathBuf::from("python3")),
+            python: python.unwrap_or_else(|| PathBuf::from("python3")),
             root: root.clone(),
             memory_bytes: config.daemon.script_memory,
             output_bytes: config.daemon.message_bytes,
         };
-        Ok(Self { key: root.to_string_lossy().into_owned(), config, interpreter })
+        Self { key: root.to_string_lossy().into_owned(), config, interpreter }
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use gpuemu_common::Tensor;
 use gpuemu_common::config::Framework;
 
+use crate::definition::Definition;
 use crate::executor::{Accepted, ColdScript, ExecutorError, Interpreter, NamedTensors, Pool, Program};
 
 /// What is run.
@@ -58,6 +59,18 @@ impl PythonProgram {
             Entry::Cold(script) => format!("script {}", shown(script)),
             Entry::Warm(script) => format!("warm script {}", shown(script)),
             Entry::Callable(target, _) => format!("module {target}"),
+        }
+    }
+
+    /// Where it is defined: the function, of a script its start.
+    pub fn definition(&self, op: &str) -> Option<Definition> {
+        let files = self.files();
+        match &self.entry {
+            Entry::Cold(_) | Entry::Warm(_) => Definition::find(&files, &[]),
+            Entry::Callable(target, _) => match target.split_once(':') {
+                Some((_, function)) => Definition::find(&files, &[function]),
+                None => Definition::find(&files, &[op, "run"]),
+            },
         }
     }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
+use super::text_range::TextRange;
 use crate::nearest::nearest;
 
 /// Why there is no configuration.
@@ -52,12 +53,9 @@ pub struct InvalidFile {
 }
 
 impl InvalidFile {
-    /// Line and column of the first byte concerned, both from 1, counted in characters.
-    pub fn line_and_column(&self) -> (usize, usize) {
-        let before = self.text.get(..self.span.start).unwrap_or(&self.text);
-        let line = before.matches('\n').count() + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
-        (line, column)
+    /// The part of the file that is concerned.
+    pub fn range(&self) -> TextRange {
+        TextRange::of(&self.text, &self.span)
     }
 }
 

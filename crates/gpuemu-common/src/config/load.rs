@@ -97,7 +97,18 @@ pub fn load(start: &Path, environment: &Environment) -> Result<Config, ConfigErr
 
 /// Reads, checks and merges the configuration whose project file is known.
 pub fn load_file(path: PathBuf, environment: &Environment) -> Result<Config, ConfigError> {
-    let mut sources = vec![read(&path)?];
+    load_source(read(&path)?, environment)
+}
+
+/// Checks and merges the configuration with this text in place of what is in the project file, as an editor has it
+/// before it is saved.
+pub fn load_text(path: PathBuf, text: String, environment: &Environment) -> Result<Config, ConfigError> {
+    load_source(Source { path, text }, environment)
+}
+
+fn load_source(project: Source, environment: &Environment) -> Result<Config, ConfigError> {
+    let path = project.path.clone();
+    let mut sources = vec![project];
     for other in others(environment) {
         sources.push(read(&other)?);
     }

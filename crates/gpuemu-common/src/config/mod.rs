@@ -17,12 +17,13 @@ mod located;
 mod merge;
 mod resolve;
 mod tables;
+mod text_range;
 
 pub use calibration::{Calibration, CalibrationTable};
-pub use edit::with_calibrations;
+pub use edit::{with_calibrations, with_tolerance};
 pub use error::{ConfigError, InvalidFile};
 pub use kernels::{ArtifactChecks, CompileTable, Kernel, Lint, SourceKind, architecture_number, check_architecture};
-pub use load::{Environment, find_project_file, kernels_of, load, load_daemon, load_file};
+pub use load::{Environment, find_project_file, kernels_of, load, load_daemon, load_file, load_text};
 pub use located::Located;
 pub use resolve::{
     Ci, Config, Daemon, DimensionRange, ExpectedFailure, Op, OpSource, Policies, Project, Seed, Storage, Validation,
@@ -30,6 +31,7 @@ pub use resolve::{
 pub use tables::{
     ConfigFile, ExecutionMode, Framework, Invariant, LogLevel, ReferenceDtype, ToleranceMode, TolerancePair,
 };
+pub use text_range::{TextPlace, TextRange};
 
 /// The JSON Schema of a configuration file, as text.
 pub fn json_schema() -> String {

@@ -11,6 +11,7 @@ use super::error::{ConfigError, Source};
 use super::kernels::{Kernel, Lint, resolve_kernel, resolve_lint};
 use super::located::Located;
 use super::tables::*;
+use super::text_range::TextRange;
 use crate::nearest::nearest;
 use crate::{DType, Precision, Strategy};
 
@@ -81,6 +82,11 @@ impl Config {
     /// The file that the ops are in.
     pub fn ops_file(&self) -> &Path {
         &self.ops_source.path
+    }
+
+    /// The part of [`Config::ops_file`] that bytes are.
+    pub fn ops_range(&self, span: &Range<usize>) -> TextRange {
+        TextRange::of(&self.ops_source.text, span)
     }
 
     /// An error in the definition of an op, found by those who know ops.

@@ -5,6 +5,7 @@ pub mod baseline;
 pub mod calibrate;
 pub mod ci;
 pub mod completions;
+pub mod config;
 pub mod corpus;
 pub mod coverage;
 pub mod daemon;
@@ -78,6 +79,8 @@ pub enum Command {
     Verify(verify::Arguments),
     /// The project, its ops and kernels, and the daemon at a glance.
     Status(status::Arguments),
+    /// Check the configuration, or change it.
+    Config(config::Arguments),
     /// Start, stop and look at the daemon.
     Daemon(daemon::Arguments),
     /// List the built-in ops, or describe one.
@@ -116,6 +119,7 @@ impl Command {
             Command::Verify(arguments) => verify::run(&arguments),
             Command::Coverage(arguments) => coverage::run(&arguments, options),
             Command::Status(arguments) => status::run(&arguments, options),
+            Command::Config(arguments) => config::run(&arguments),
             Command::Daemon(arguments) => daemon::run(&arguments, options),
             Command::Ops(arguments) => ops::run(&arguments),
             Command::Corpus(arguments) => corpus::run(&arguments, options),

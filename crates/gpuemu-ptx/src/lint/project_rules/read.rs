@@ -215,7 +215,7 @@ mod tests {
         for (text, line, words) in cases {
             let error = parse(&text).unwrap_err();
             let ConfigError::Invalid(invalid) = &error else { panic!("{error}") };
-            assert_eq!(invalid.line_and_column().0, line, "{error}");
+            assert_eq!(invalid.range().start.line, line, "{error}");
             assert!(error.to_string().contains(words) && error.to_string().contains("rules.toml:"), "{error}");
         }
     }
