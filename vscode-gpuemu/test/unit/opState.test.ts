@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { ProjectState } from '../../src/opState.ts';
+import { failedResult, opReport, runReport } from './samples.ts';
+
+const seeds = (state: ProjectState): string[] => state.op('softmax').failures.map((failure) => failure.result.seed);
+
+void test('a thorough run that passes clears what failed', () => {
+  const state = new ProjectState();
+  state.addRun(runReport([opReport({ failures: [failedResult({ seed: '1' }), failedResult({ seed: '2' })] })]));
+  assert.deepEqual(seeds(state), ['1', '2']);
+  state.addRun(runReport([opReport()]));
+  assert.deepEqual(seeds(state), []);
+});
+
+void test('a quick run clears nothing by itself: few cases prove little', () => {
+  const state = new ProjectState();
+  state.addRun(runReport([opReport({ failures: [failedResult({ seed: '1' })] })]));
+  state.addRun(runReport([opReport()], 'quick'));
+  assert.deepEqual(seeds(state), ['1']);
+  state.addReplayed([{ status: 'FIXED', result: failedResult({ seed: '1', outcome: 'passed' }) }]);
+  assert.deepEqual(seeds(state), []);
+});
+
+void test('dtypes that a run left out stay as they were', () => {
+  const state = new ProjectState();
+  state.addRun(runReport([opReport({ failures: [failedResult({ seed: '1', dtype: 'float16' })] })]));
+  const float32 = opReport().dtypes.filter((counts) => counts.dtype === 'float32');
+  state.addRun(runReport([opReport({ dtypes: float32 })]));
+  assert.deepEqual(seeds(state), ['1']);
+  assert.equal(state.op('softmax').dtypes.get('float16')?.failed, 1);
+});
+
+void test('a run that could not judge clears nothing', () => {
+  const state = new ProjectState();
+  state.addRun(runReport([opReport({ failures: [failedResult({ seed: '1' })] })]));
+  state.addRun(runReport([opReport({ status: 'error' })]));
+  state.addRun(runReport([opReport({ status: 'unfinished' })]));
+  assert.deepEqual(seeds(state), ['1']);
+});
+
+void test('failures that are expected are not open', () => {
+  const state = new ProjectState();
+  state.addRun(runReport([opReport({ status: 'expected_failure', failures: [failedResult()] })]));
+  assert.deepEqual(seeds(state), []);
+});
+
+void test('a case that is reproduced is cleared if it passes and updated if it fails', () => {
+  const state = new ProjectState();
+  state.addResult(failedResult({ seed: '1' }));
+  state.addResult(failedResult({ seed: '1', sizes: 'H=9' }));
+  assert.deepEqual(state.op('softmax').failures.map((failure) => failure.result.sizes), ['H=9']);
+  state.addResult(failedResult({ seed: '1', outcome: 'undetermined' }));
+  assert.deepEqual(seeds(state), ['1']);
+  state.addResult(failedResult({ seed: '1', outcome: 'passed' }));
+  assert.deepEqual(seeds(state), []);
+});
+
+void test('the smallest form belongs to its failure', () => {
+  const state = new ProjectState();
+  const [original, minimized] = [failedResult({ seed: '1' }), failedResult({ seed: '1', sizes: 'H=65', minimized: true })];
+  state.addMinimized({ original, minimized, neighbour: { dimension: 'H', fails: 65, passes: 64 }, runs: 30 });
+  assert.equal(state.failure('softmax', '1')?.smallest?.result.sizes, 'H=65');
+  assert.equal(state.failure('softmax', '2'), undefined);
+});
+
+void test('ops that are gone are forgotten', () => {
+  const state = new ProjectState();
+  state.addResult(failedResult());
+  state.keepOnly(['relu']);
+  assert.deepEqual(state.ops(), []);
+});
