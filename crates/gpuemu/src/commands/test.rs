@@ -58,6 +58,10 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         let format = match arguments.output.format {
             ReportFormat::Text => Format::Text,
             ReportFormat::Json => Format::Json,
+            ReportFormat::Html => {
+                let hint = "use --format text or json with --seed";
+                return Err(ExpectedError::new("one case has no page", hint));
+            }
             ReportFormat::Junit => {
                 return Err(ExpectedError::new(
                     "one case has no JUnit report",
@@ -103,7 +107,7 @@ fn once(session: &mut Session, arguments: &Arguments) -> Result<u8, ExpectedErro
         tools: Some(session.tools()),
     };
     let report = run_ops(session, Request::RunCi(request))?;
-    report::write(&report, &arguments.output)
+    report::write_of(session, &report, &arguments.output)
 }
 
 /// Runs ops and returns the report.

@@ -2,6 +2,8 @@
 
 pub mod access;
 pub mod artifacts;
+pub mod html;
+pub mod illustrations;
 pub mod junit;
 pub mod kernel_comparison;
 pub mod kernels;
@@ -17,6 +19,7 @@ use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{ReportFormat, ReportOutput};
 use crate::session::Session;
+use illustrations::Illustrations;
 
 /// Writes a report as asked for; the number is the exit status.
 pub fn write(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
@@ -28,8 +31,19 @@ pub fn write(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedEr
             text
         }
         ReportFormat::Junit => junit::run(report)?,
+        ReportFormat::Html => html::page(report, &Illustrations::default()),
     };
     output.write(&text)?;
+    Ok(exit_code_of(report))
+}
+
+/// Writes a report as asked for, on a project that is there: a page shows more than the report says.
+pub fn write_of(session: &mut Session, report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
+    if output.format != ReportFormat::Html {
+        return write(report, output);
+    }
+    let illustrations = Illustrations::gather(session, report, !output.no_minimize)?;
+    output.write(&html::page(report, &illustrations))?;
     Ok(exit_code_of(report))
 }
 
