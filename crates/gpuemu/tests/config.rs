@@ -71,7 +71,7 @@ fn a_valid_configuration_says_what_is_defined_where() {
     // A module without a function: the one named like the op, or `run`.
     assert_eq!(double["definition"], at("kernels/double.py", range(4, 5, 8)));
     assert_eq!(double["reference_definition"], at("references/double.py", range(1, 1, 1)));
-    let files = ["kernels/__init__.py", "kernels/double.py", "kernels/shared.py", "references/double.py"];
+    let files = ["kernels/double.py", "kernels/shared.py", "references/double.py"];
     assert_eq!(double["files"], json!(files.map(|file| root.join(file))));
     assert_eq!(double["tolerances"], json!({ "float16": { "atol": 1e-3, "rtol": 1e-3 } }));
     // No daemon was needed for that.
@@ -161,4 +161,24 @@ fn a_text_that_is_not_saved_is_changed_without_writing() {
         assert!(text_of(&output.stderr).contains(words), "{}", text_of(&output.stderr));
     }
     assert_eq!(project.read("gpuemu.toml"), CONFIG);
+}
+
+#[test]
+fn a_case_is_run_again_with_a_picture_of_its_errors() {
+    let Some(project) = Project::new() else { return };
+    project.write("gpuemu.toml", &CONFIG.replace("module = \"kernels.double\"", "script = \"kernels/double.py\""));
+    project.write("kernels/double.py", "");
+    project.write("references/double.py", "");
+    project.write("kernels/activations.py", "import numpy as np\n\n\ndef relu(input):\n    return np.abs(input)\n");
+    let report = project.json(&["test", "--op", "relu", "--quick", "--base-seed", "1", "--format", "json"], 1);
+    let seed = report["ops"][0]["failures"][0]["seed"].as_str().unwrap();
+    let again = ["reproduce", seed, "--op", "relu", "--quick", "--picture"];
+    let picture = project.json(&[&again[..], &["--format", "json"]].concat(), 1);
+    assert_eq!((&picture["result"]["seed"], &picture["picture"]["tensor"]), (&json!(seed), &json!("out")));
+    let map = &picture["picture"]["map"];
+    let cells = |size: &str, step: &str| map[size].as_u64().unwrap().div_ceil(map[step].as_u64().unwrap());
+    let expected = cells("rows", "row_step") * cells("columns", "column_step");
+    assert_eq!(map["cells"].as_array().unwrap().len() as u64, expected, "{map}");
+    let text = project.stdout(&again, 1);
+    assert!(text.contains("are wrong, the worst at ["), "{text}");
 }

@@ -75,7 +75,8 @@ fn shards_are_joined_to_a_page() {
     for shard in ["1", "2"] {
         let home = tempfile::tempdir().unwrap();
         let (part, file) = (format!("{shard}/2"), format!("{shard}.json"));
-        let run = ["fuzz", "--iterations", "20", "--shard", &part, "--format", "json", "--output", &file, "--no-daemon"];
+        let run =
+            ["fuzz", "--iterations", "20", "--shard", &part, "--format", "json", "--output", &file, "--no-daemon"];
         gpuemu(&project, &run).env("GPUEMU_HOME", home.path()).assert().code(1);
     }
     // Nothing of these runs is stored here: the cases are drawn anew from their seeds.
