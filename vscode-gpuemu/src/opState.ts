@@ -18,8 +18,11 @@ export interface OpState {
   failures: OpenFailure[];
 }
 
+/** Whether two verdicts are on the same case. A seed stands for another case in a quick run, and in its smallest form. */
 function same(left: ValidationResult, right: ValidationResult): boolean {
-  return left.seed === right.seed && (left.minimized ?? false) === (right.minimized ?? false);
+  const key = (result: ValidationResult): string =>
+    [result.seed, result.dtype, result.sizes, result.minimized ?? false, result.settings?.quick ?? false].join(' ');
+  return key(left) === key(right);
 }
 
 export class ProjectState {
@@ -102,9 +105,9 @@ export class ProjectState {
     }
   }
 
-  /** The open failure with a seed. */
-  failure(op: string, seed: string): OpenFailure | undefined {
-    return this.states.get(op)?.failures.find((failure) => failure.result.seed === seed);
+  /** The open failure of a case. */
+  failure(result: ValidationResult): OpenFailure | undefined {
+    return this.states.get(result.op)?.failures.find((failure) => same(failure.result, result));
   }
 
   private addFailure(result: ValidationResult): void {

@@ -27,12 +27,11 @@ function problemsOfOp(state: OpState, op: CheckedOp): Problem[] {
   return [...failures, ...runProblems(state, op)];
 }
 
-/** Failures that look the same are one problem: of the same dtype, found by the same check, with the same suspicion. */
+/** Failures that look the same are one problem: of the same dtype, found by the same check. */
 export function alike(failures: readonly OpenFailure[]): OpenFailure[][] {
   const groups = new Map<string, OpenFailure[]>();
   for (const failure of failures) {
-    const finding = failure.result.failures[0];
-    const key = [failure.result.dtype, finding?.check, finding?.bug_class].join(' ');
+    const key = [failure.result.dtype, failure.result.failures[0]?.check].join(' ');
     groups.set(key, [...(groups.get(key) ?? []), failure]);
   }
   return [...groups.values()];
@@ -114,7 +113,7 @@ export function what(finding: Finding): string {
 
 export function caseText(result: ValidationResult): string {
   const shapes = result.shapes.map(([name, sizes]) => `${name}[${sizes.join(', ')}]`).join(' ');
-  const parts = [result.dtype, shapes, result.layout, result.values, `seed ${result.seed}`];
+  const parts = [result.dtype, shapes, result.layout, `${result.values} values`, `seed ${result.seed}`];
   return parts.filter((part) => part !== '').join(', ');
 }
 

@@ -32,9 +32,9 @@ export class DiagnosticManager implements vscode.Disposable {
   /** The failures that a problem stands for: its project, op and seed. */
   failureOf(file: vscode.Uri, diagnostic: vscode.Diagnostic): { project: Project; problem: Problem } | undefined {
     for (const project of this.projects.all()) {
+      // Cases of quick and of thorough runs may have the same seed: the whole text tells them apart.
       const problem = this.problems(project).find(
-        (known) =>
-          known.failure !== undefined && known.failure.seed === diagnostic.code && known.place.file === file.fsPath,
+        (known) => known.failure !== undefined && known.message === diagnostic.message && known.place.file === file.fsPath,
       );
       if (problem !== undefined) {
         return { project, problem };

@@ -35,7 +35,7 @@ export class FailureItem extends vscode.TreeItem implements FailureReference {
     this.id = `${this.project} ${result.op} ${result.seed} ${result.minimized ? 'minimized' : ''} ${result.time}`;
     const finding = result.failures[0];
     this.description = `${finding?.check ?? result.outcome}, ${result.sizes}, seed ${result.seed}`;
-    const open = project.state.op(result.op).failures.find((failure) => failure.result.seed === result.seed);
+    const open = project.state.failure(result);
     const known = project.state.op(result.op).report !== undefined || open !== undefined;
     this.iconPath = icon(open !== undefined, known);
     this.contextValue = result.client_side ? 'clientFailure' : 'failure';

@@ -49,8 +49,8 @@ void test('failures that are expected are not open', () => {
 void test('a case that is reproduced is cleared if it passes and updated if it fails', () => {
   const state = new ProjectState();
   state.addResult(failedResult({ seed: '1' }));
-  state.addResult(failedResult({ seed: '1', sizes: 'H=9' }));
-  assert.deepEqual(state.op('softmax').failures.map((failure) => failure.result.sizes), ['H=9']);
+  state.addResult(failedResult({ seed: '1', layout: 'strided' }));
+  assert.deepEqual(state.op('softmax').failures.map((failure) => failure.result.layout), ['strided']);
   state.addResult(failedResult({ seed: '1', outcome: 'undetermined' }));
   assert.deepEqual(seeds(state), ['1']);
   state.addResult(failedResult({ seed: '1', outcome: 'passed' }));
@@ -61,8 +61,17 @@ void test('the smallest form belongs to its failure', () => {
   const state = new ProjectState();
   const [original, minimized] = [failedResult({ seed: '1' }), failedResult({ seed: '1', sizes: 'H=65', minimized: true })];
   state.addMinimized({ original, minimized, neighbour: { dimension: 'H', fails: 65, passes: 64 }, runs: 30 });
-  assert.equal(state.failure('softmax', '1')?.smallest?.result.sizes, 'H=65');
-  assert.equal(state.failure('softmax', '2'), undefined);
+  assert.equal(state.failure(original)?.smallest?.result.sizes, 'H=65');
+  assert.equal(state.failure(failedResult({ seed: '2' })), undefined);
+});
+
+void test('one seed stands for other cases in quick and in thorough runs', () => {
+  const state = new ProjectState();
+  state.addResult(failedResult({ seed: '1' }));
+  state.addResult(failedResult({ seed: '1', settings: { quick: true }, sizes: 'H=17' }));
+  assert.deepEqual(seeds(state), ['1', '1']);
+  state.addResult(failedResult({ seed: '1', outcome: 'passed', settings: { quick: true }, sizes: 'H=17' }));
+  assert.equal(state.failure(failedResult({ seed: '1' }))?.result.sizes, 'N=3 M=13 H=143');
 });
 
 void test('ops that are gone are forgotten', () => {

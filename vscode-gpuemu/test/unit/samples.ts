@@ -15,7 +15,7 @@ export function failedResult(changes: Partial<ValidationResult> = {}): Validatio
     sizes: 'N=3 M=13 H=143',
     shapes: [['input', [3, 13, 143]]],
     layout: 'contiguous',
-    values: 'regular values',
+    values: 'regular',
     failures: [
       {
         check: 'value',
