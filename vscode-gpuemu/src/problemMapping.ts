@@ -130,5 +130,9 @@ export function smallestText(
 
 /** A number with as many digits as one reads. */
 export function short(value: NumberText): string {
-  return typeof value === 'number' ? String(Number(value.toPrecision(6))) : value;
+  if (typeof value !== 'number') {
+    return value;
+  }
+  const small = value !== 0 && Math.abs(value) < 1e-3;
+  return small ? String(Number(value.toPrecision(4)).toExponential()) : String(Number(value.toPrecision(6)));
 }

@@ -8,7 +8,7 @@ import * as path from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { CodeServer, needed } from './codeServer.ts';
-import { CONFIGURATION, DEFINITION_LINE, RIGHT_TEXT, WRONG_LINE, writeProject } from './project.ts';
+import { CONFIGURATION, DEFINITION_LINE, OP_LINE, RIGHT_TEXT, WRONG_LINE, writeProject } from './project.ts';
 import { Workbench } from './workbench.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'gpuemu-vscode-'));
@@ -158,6 +158,56 @@ step('the quick fix minimises the failure', async () => {
   assert.equal(minimised?.split(' ')[1], seed, 'the seed is unchanged, digit by digit');
   assert.ok(BigInt(seed) > 1n << 63n);
   await workbench.screenshot('minimised');
+});
+
+step('a run of the Test Explorer tries all ops in all dtypes', async () => {
+  await workbench.command('Test: Run All Tests');
+  await workbench.page.locator('.test-explorer [aria-label*="relu (Passed)"]').waitFor();
+  await workbench.page.locator('.test-explorer [aria-label*="softmax (Failed)"]').waitFor();
+  assert.ok(commands().includes('test --format json --op softmax --op relu'), commands().join('\n'));
+});
+
+step('the heat map shows where the output is wrong', async () => {
+  await workbench.openFile('kernels/softmax.py');
+  const menu = await workbench.quickFixes(DEFINITION_LINE, 6);
+  await menu.locator('.monaco-list-row', { hasText: 'Show where softmax is wrong' }).click();
+  const page = workbench.webview('softmax: where it is wrong');
+  await page.locator('h2', { hasText: 'softmax, float16: value' }).waitFor();
+  await page.locator('svg rect').first().waitFor();
+  assert.match(await page.locator('body').innerText(), /\d+ of \d+ elements of out\[[\d, ]+\] are wrong/);
+  await workbench.screenshot('heat-map');
+  await workbench.command('View: Close All Editors');
+});
+
+step('the report is opened at the failure', async () => {
+  await workbench.openFile('gpuemu.toml');
+  const menu = await workbench.quickFixes(OP_LINE, 10);
+  await menu.locator('.monaco-list-row', { hasText: 'Open the report at this failure' }).click();
+  const page = workbench.webview('Report on kernels');
+  await page.locator('details.card[open] summary:focus').waitFor();
+  await workbench.screenshot('report');
+  await workbench.command('View: Close All Editors');
+});
+
+step('the tolerance is adjusted in gpuemu.toml, and its comments stay', async () => {
+  await workbench.openFile('gpuemu.toml');
+  const menu = await workbench.quickFixes(OP_LINE, 10);
+  await menu.locator('.monaco-list-row', { hasText: 'Adjust the tolerance of softmax in float16' }).click();
+  await workbench.answer('atol = 0.05, rtol = 0');
+  await workbench.page.locator('.view-line', { hasText: 'float16 = { atol = 5e-2, rtol = 0e0 }' }).waitFor();
+  await workbench.page.locator('.view-line', { hasText: '# tile by tile' }).waitFor();
+  await workbench.screenshot('tolerance');
+  await workbench.page.keyboard.press('Control+z');
+  await workbench.page.locator('.tab.active:not(.dirty)').waitFor();
+  assert.equal(readFileSync(at('workspace/gpuemu.toml'), 'utf8'), CONFIGURATION);
+});
+
+step('the Failures view lists what is stored', async () => {
+  await workbench.command('gpuemu: Show Failures');
+  const rows = workbench.page.locator('.pane-body .monaco-list-row');
+  await rows.filter({ hasText: /^softmax\d+ failures$/ }).waitFor();
+  await rows.filter({ hasText: 'float16, smallest' }).first().waitFor();
+  await workbench.screenshot('failures');
 });
 
 step('the status bar follows the daemon being stopped and started', async () => {

@@ -53,6 +53,9 @@ def softmax(input):
         return (exponentials / total).astype(input.dtype)
 `;
 
+/** Where the op is named in the configuration. */
+export const OP_LINE = CONFIGURATION.split('\n').indexOf('name = "softmax" # tile by tile') + 1;
+
 /** Where the op is defined. */
 export const DEFINITION_LINE = SOFTMAX.split('\n').indexOf('def softmax(input):') + 1;
 

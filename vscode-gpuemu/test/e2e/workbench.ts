@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import * as path from 'node:path';
 
-import { chromium, type Browser, type Locator, type Page } from 'playwright-core';
+import { chromium, type Browser, type FrameLocator, type Locator, type Page } from 'playwright-core';
 
 /** Milliseconds that anything may take; on a busy machine a run of all cases takes a while. */
 const PATIENCE = Number(process.env['GPUEMU_TEST_PATIENCE'] ?? 60_000);
@@ -123,6 +123,8 @@ export class Workbench {
 
   /** Opens the quick fixes at a place of the open editor, once there are some. */
   async quickFixes(line: number, column: number): Promise<Locator> {
+    // Fixes are looked for when the cursor moves.
+    await this.goTo(1);
     await this.goTo(line, column);
     await this.page.locator('.lightBulbWidget:visible, .codicon-gutter-lightbulb:visible').first().waitFor();
     await this.page.keyboard.press('Control+.');
@@ -133,6 +135,11 @@ export class Workbench {
 
   tests(text: string | RegExp): Locator {
     return this.page.locator('.test-explorer .monaco-list-row').filter({ hasText: text });
+  }
+
+  /** What is in a webview. */
+  webview(title: string): FrameLocator {
+    return this.page.frameLocator('iframe.webview.ready').frameLocator(`iframe[title="${title}"]`);
   }
 
   notification(text: string | RegExp): Locator {
