@@ -97,7 +97,7 @@ function numbers(picture: ErrorPicture): string {
     });
     return `<tr><th>${first_row + index}</th>${cells.join('')}</tr>`;
   });
-  return `<table><thead><tr><th></th>${head}</tr></thead><tbody>${body.join('')}</tbody></table>`;
+  return `<div class="wide"><table><thead><tr><th></th>${head}</tr></thead><tbody>${body.join('')}</tbody></table></div>`;
 }
 
 function shown(value: NumberText): string {
@@ -117,7 +117,8 @@ const LEGEND: [string, string][] = [
 const STYLE = `
 body { font: var(--vscode-font-size) var(--vscode-font-family); color: var(--vscode-foreground); padding: 0 1.5em 2em; }
 code { font-family: var(--vscode-editor-font-family); }
-svg { background: var(--vscode-editorWidget-background); display: block; margin: 1em 0; }
+svg { background: var(--vscode-editorWidget-background); display: block; margin: 1em 0; max-width: 100%; height: auto; }
+.wide { overflow-x: auto; }
 rect { stroke: var(--vscode-editor-background); stroke-width: 0.5; }
 .tile { stroke: var(--vscode-foreground); stroke-dasharray: 4 3; }
 table { border-collapse: collapse; font-family: var(--vscode-editor-font-family); font-size: 90%; }

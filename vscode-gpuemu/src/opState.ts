@@ -16,13 +16,19 @@ export interface OpState {
   /** The last counts of each dtype. */
   dtypes: Map<string, DtypeCounts>;
   failures: OpenFailure[];
+  /** Cases that failed once and passed when they were run again. */
+  mended: Set<string>;
+  /** Dtypes that passed a thorough run, with no failure since. */
+  clean: Set<string>;
 }
 
-/** Whether two verdicts are on the same case. A seed stands for another case in a quick run, and in its smallest form. */
+/** What tells cases apart. A seed stands for another case in a quick run, and in its smallest form. */
+function caseKey({ seed, dtype, sizes, minimized, settings }: ValidationResult): string {
+  return [seed, dtype, sizes, minimized ?? false, settings?.quick ?? false].join(' ');
+}
+
 function same(left: ValidationResult, right: ValidationResult): boolean {
-  const key = (result: ValidationResult): string =>
-    [result.seed, result.dtype, result.sizes, result.minimized ?? false, result.settings?.quick ?? false].join(' ');
-  return key(left) === key(right);
+  return caseKey(left) === caseKey(right);
 }
 
 export class ProjectState {
@@ -35,7 +41,7 @@ export class ProjectState {
   op(name: string): OpState {
     let state = this.states.get(name);
     if (state === undefined) {
-      state = { op: name, dtypes: new Map(), failures: [] };
+      state = { op: name, dtypes: new Map(), failures: [], mended: new Set(), clean: new Set() };
       this.states.set(name, state);
     }
     return state;
@@ -51,24 +57,22 @@ export class ProjectState {
   }
 
   /**
-   * Takes over what a run found. A quick run tries few cases: what failed before stays until its own case passes. Dtypes
-   * that a run left out stay as they were in any case.
+   * Takes over what a run found. What failed before stays until its own case passes, or until a thorough run of its dtype
+   * finds nothing. Dtypes that a run left out stay as they were in any case.
    */
   addRun(report: RunReport): void {
     const thorough = report.mode === 'thorough';
     for (const op of report.ops) {
       const state = this.op(op.op);
       state.report = op;
-      const tried = new Set<string>();
+      const finished = op.status === 'passed' || op.status === 'failed' || op.status === 'expected_failure';
       for (const counts of op.dtypes) {
         state.dtypes.set(counts.dtype, counts);
-        tried.add(counts.dtype);
+        if (thorough && finished && counts.cases > 0 && counts.failed === 0) {
+          state.clean.add(counts.dtype);
+        }
       }
-      const finished = op.status === 'passed' || op.status === 'failed' || op.status === 'expected_failure';
-      if (thorough && finished) {
-        const again = (failure: OpenFailure): boolean => op.failures.some((result) => same(result, failure.result));
-        state.failures = state.failures.filter((failure) => !tried.has(failure.result.dtype) || again(failure));
-      }
+      state.failures = state.failures.filter(({ result }) => !state.clean.has(result.dtype));
       // Failures that are expected are none that anyone has to look at.
       if (op.status !== 'expected_failure') {
         op.failures.forEach((result) => this.addFailure(result));
@@ -105,13 +109,24 @@ export class ProjectState {
     }
   }
 
+  /** Whether a case that failed once is open, mended, or not known to be either. */
+  standing(result: ValidationResult): 'open' | 'mended' | 'unknown' {
+    const state = this.op(result.op);
+    if (this.failure(result) !== undefined) {
+      return 'open';
+    }
+    return state.mended.has(caseKey(result)) || state.clean.has(result.dtype) ? 'mended' : 'unknown';
+  }
+
   /** The open failure of a case. */
   failure(result: ValidationResult): OpenFailure | undefined {
     return this.states.get(result.op)?.failures.find((failure) => same(failure.result, result));
   }
 
   private addFailure(result: ValidationResult): void {
-    const failures = this.op(result.op).failures;
+    const { failures, clean, mended } = this.op(result.op);
+    clean.delete(result.dtype);
+    mended.delete(caseKey(result));
     const known = failures.find((failure) => same(failure.result, result));
     if (known === undefined) {
       failures.push({ result });
@@ -123,5 +138,6 @@ export class ProjectState {
   private remove(result: ValidationResult): void {
     const state = this.op(result.op);
     state.failures = state.failures.filter((failure) => !same(failure.result, result));
+    state.mended.add(caseKey(result));
   }
 }

@@ -134,5 +134,5 @@ export function short(value: NumberText): string {
     return value;
   }
   const small = value !== 0 && Math.abs(value) < 1e-3;
-  return small ? String(Number(value.toPrecision(4)).toExponential()) : String(Number(value.toPrecision(6)));
+  return small ? Number(value.toPrecision(4)).toExponential() : String(Number(value.toPrecision(6)));
 }

@@ -7,14 +7,16 @@
 export function pageAt(page: string, op: string, seed: string): string {
   const wanted = JSON.stringify({ op, seed }).replaceAll('<', '\\u003c');
   const script = `<script>
-addEventListener('DOMContentLoaded', () => {
+addEventListener('load', () => {
   const wanted = ${wanted};
   const cards = [...document.querySelectorAll('details.card')].filter((one) => one.textContent.includes(wanted.seed));
   const card = cards.find((one) => one.textContent.includes('--op ' + wanted.op)) ?? cards[0];
   if (card) {
     card.open = true;
-    card.scrollIntoView({ block: 'start' });
     card.querySelector('summary')?.focus({ preventScroll: true });
+    // The page has its height only after it was laid out.
+    const show = () => card.scrollIntoView({ block: 'start' });
+    requestAnimationFrame(() => requestAnimationFrame(show));
   }
 });
 </script>`;

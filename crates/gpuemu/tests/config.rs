@@ -128,17 +128,17 @@ fn a_tolerance_is_set_and_comments_stay() {
         project.gpuemu(&["config", "tolerance", "--op", op, "--dtype", dtype, "--atol", atol, "--rtol", "0"])
     };
     set("double", "float16", "0.005").assert().success();
-    let expected = CONFIG.replace("{ atol = 1e-3, rtol = 1e-3 }", "{ atol = 5e-3, rtol = 0e0 }");
+    let expected = CONFIG.replace("{ atol = 1e-3, rtol = 1e-3 }", "{ atol = 5e-3, rtol = 0.0 }");
     assert_eq!(project.read("gpuemu.toml"), expected);
     set("double", "float32", "1e-5").assert().success();
     let text = project.read("gpuemu.toml");
-    assert_eq!(text, format!("{expected}float32 = {{ atol = 1e-5, rtol = 0e0 }}\n"));
+    assert_eq!(text, format!("{expected}float32 = {{ atol = 1e-5, rtol = 0.0 }}\n"));
     set("relu", "float32", "1e-6").assert().success().stdout_eq(str![[r#"
 relu is judged by atol = 1e-6, rtol = 0e0 in float32 from now on
 wrote [..]gpuemu.toml
 
 "#]]);
-    let added = "module = \"kernels.activations:relu\"\n\n[ops.tolerances]\nfloat32 = { atol = 1e-6, rtol = 0e0 }\n";
+    let added = "module = \"kernels.activations:relu\"\n\n[ops.tolerances]\nfloat32 = { atol = 1e-6, rtol = 0.0 }\n";
     assert_eq!(project.read("gpuemu.toml"), text.replace("module = \"kernels.activations:relu\"\n", added));
     assert_eq!(project.json(&["config", "check", "--format", "json"], 0)["ops"][0]["tolerance"], "fixed");
 }
@@ -150,7 +150,7 @@ fn a_text_that_is_not_saved_is_changed_without_writing() {
     let arguments = ["config", "tolerance", "--op", "double", "--dtype", "half", "--atol", "1", "--rtol", "1"];
     let command = project.gpuemu(&arguments).args(["--stdin", "--format", "json"]).stdin(unsaved.as_str());
     let output: Value = serde_json::from_slice(&command.assert().success().get_output().stdout).unwrap();
-    let expected = CONFIG.replace("{ atol = 1e-3, rtol = 1e-3 }", "{ atol = 1e0, rtol = 1e0 }");
+    let expected = CONFIG.replace("{ atol = 1e-3, rtol = 1e-3 }", "{ atol = 1.0, rtol = 1.0 }");
     assert_eq!((output["text"].as_str(), output["written"].as_bool()), (Some(expected.as_str()), Some(false)));
     assert_eq!(project.read("gpuemu.toml"), CONFIG);
     for (wrong, words) in [("-1", "atol"), ("nan", "atol")] {

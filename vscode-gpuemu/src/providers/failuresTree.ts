@@ -36,8 +36,7 @@ export class FailureItem extends vscode.TreeItem implements FailureReference {
     const finding = result.failures[0];
     this.description = `${finding?.check ?? result.outcome}, ${result.sizes}, seed ${result.seed}`;
     const open = project.state.failure(result);
-    const known = project.state.op(result.op).report !== undefined || open !== undefined;
-    this.iconPath = icon(open !== undefined, known);
+    this.iconPath = ICONS[project.state.standing(result)];
     this.contextValue = result.client_side ? 'clientFailure' : 'failure';
     const lines = [caseText(result), ...result.failures.map(what)];
     if (open?.smallest !== undefined) {
@@ -48,15 +47,12 @@ export class FailureItem extends vscode.TreeItem implements FailureReference {
   }
 }
 
-function icon(open: boolean, known: boolean): vscode.ThemeIcon {
-  if (open) {
-    return new vscode.ThemeIcon('error', new vscode.ThemeColor('testing.iconFailed'));
-  }
-  // Of a failure that was neither run nor replayed since, nothing is known.
-  return known
-    ? new vscode.ThemeIcon('pass', new vscode.ThemeColor('testing.iconPassed'))
-    : new vscode.ThemeIcon('circle-outline');
-}
+const ICONS = {
+  open: new vscode.ThemeIcon('error', new vscode.ThemeColor('testing.iconFailed')),
+  mended: new vscode.ThemeIcon('pass', new vscode.ThemeColor('testing.iconPassed')),
+  // Of a failure that was not run since the window was opened, nothing is known.
+  unknown: new vscode.ThemeIcon('circle-outline'),
+};
 
 export class FailuresTree implements vscode.TreeDataProvider<vscode.TreeItem>, vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();

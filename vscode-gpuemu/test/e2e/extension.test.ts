@@ -35,6 +35,15 @@ function commands(): string[] {
   return existsSync(calls) ? readFileSync(calls, 'utf8').trimEnd().split('\n') : [];
 }
 
+/** Waits until something holds. */
+async function expectSoon(holds: () => Promise<boolean>, what: string): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!(await holds())) {
+    assert.ok(Date.now() < deadline, what);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
 let server: CodeServer;
 let workbench: Workbench;
 let broken: string | undefined;
@@ -182,9 +191,12 @@ step('the heat map shows where the output is wrong', async () => {
 step('the report is opened at the failure', async () => {
   await workbench.openFile('gpuemu.toml');
   const menu = await workbench.quickFixes(OP_LINE, 10);
+  const seed = /seed (\d+)/.exec(await menu.locator('.monaco-list-row', { hasText: 'Reproduce' }).innerText())?.[1] ?? '';
   await menu.locator('.monaco-list-row', { hasText: 'Open the report at this failure' }).click();
-  const page = workbench.webview('Report on kernels');
-  await page.locator('details.card[open] summary:focus').waitFor();
+  const card = workbench.webview('Report on kernels').locator('details.card[open]:has(summary:focus)');
+  await card.filter({ hasText: seed }).waitFor();
+  const top = (await workbench.page.locator('iframe.webview.ready').boundingBox())?.y ?? 0;
+  await expectSoon(async () => Math.abs(((await card.boundingBox())?.y ?? 9999) - top) < 60, 'the card is at the top');
   await workbench.screenshot('report');
   await workbench.command('View: Close All Editors');
 });
@@ -207,6 +219,8 @@ step('the Failures view lists what is stored', async () => {
   const rows = workbench.page.locator('.pane-body .monaco-list-row');
   await rows.filter({ hasText: /^softmax\d+ failures$/ }).waitFor();
   await rows.filter({ hasText: 'float16, smallest' }).first().waitFor();
+  // None of them was run since it failed and passed.
+  assert.equal(await rows.locator('.codicon-pass').count(), 0);
   await workbench.screenshot('failures');
 });
 

@@ -14,6 +14,27 @@ void test('a thorough run that passes clears what failed', () => {
   assert.deepEqual(seeds(state), []);
 });
 
+void test('a run that fails clears nothing of the dtypes that fail', () => {
+  const state = new ProjectState();
+  state.addRun(runReport([opReport({ failures: [failedResult({ seed: '1' }), failedResult({ seed: '2', dtype: 'float32' })] })]));
+  state.addRun(runReport([opReport({ failures: [failedResult({ seed: '3' })] })]));
+  assert.deepEqual(seeds(state), ['1', '3']);
+});
+
+void test('a failure is mended only if it passed again or its dtype is clean', () => {
+  const state = new ProjectState();
+  const [first, second] = [failedResult({ seed: '1' }), failedResult({ seed: '2' })];
+  assert.equal(state.standing(first), 'unknown');
+  state.addResult(first);
+  assert.equal(state.standing(first), 'open');
+  state.addResult({ ...first, outcome: 'passed' });
+  assert.deepEqual([state.standing(first), state.standing(second)], ['mended', 'unknown']);
+  state.addRun(runReport([opReport()]));
+  assert.equal(state.standing(second), 'mended');
+  state.addResult(first);
+  assert.deepEqual([state.standing(first), state.standing(second)], ['open', 'unknown']);
+});
+
 void test('a quick run clears nothing by itself: few cases prove little', () => {
   const state = new ProjectState();
   state.addRun(runReport([opReport({ failures: [failedResult({ seed: '1' })] })]));

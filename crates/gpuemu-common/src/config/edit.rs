@@ -200,7 +200,8 @@ fn set_value(table: &mut dyn TableLike, name: &str, mut value: Value) {
     }
 }
 
-/// A number as people write small ones: 1.5e-7, not twenty zeros.
+/// A number as people write it: small ones as 1.5e-7, not with twenty zeros.
 fn number(value: f64) -> Value {
-    format!("{value:e}").parse().unwrap_or_else(|_| Value::from(value))
+    let text = if value == 0.0 || (0.01..1e6).contains(&value) { format!("{value:?}") } else { format!("{value:e}") };
+    text.parse().unwrap_or_else(|_| Value::from(value))
 }
