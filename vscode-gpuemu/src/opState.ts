@@ -23,8 +23,8 @@ export interface OpState {
 }
 
 /** What tells cases apart. A seed stands for another case in a quick run, and in its smallest form. */
-function caseKey({ seed, dtype, sizes, minimized, settings }: ValidationResult): string {
-  return [seed, dtype, sizes, minimized ?? false, settings?.quick ?? false].join(' ');
+function caseKey({ seed, dtype, sizes, layout, values, minimized }: ValidationResult): string {
+  return [seed, dtype, sizes, layout, values, minimized ?? false].join(' ');
 }
 
 function same(left: ValidationResult, right: ValidationResult): boolean {
@@ -89,6 +89,13 @@ export class ProjectState {
         this.addFailure(result);
       }
     }
+  }
+
+  /** Open failures of an op that are not among some verdicts. */
+  beyond(op: string, results: readonly ValidationResult[]): ValidationResult[] {
+    const told = new Set(results.map(caseKey));
+    const open = this.op(op).failures.map((failure) => failure.result);
+    return open.filter((result) => !told.has(caseKey(result)));
   }
 
   /** Takes over the verdict on one case. */

@@ -22,6 +22,10 @@ import {
 } from './report.ts';
 import type { Runner } from './runner.ts';
 
+/** Stored failures that are run again, the newest first. */
+const LEAST_REPLAYED = 20;
+const MOST_REPLAYED = 100;
+
 /** What changed in a project. */
 export type Change =
   | { kind: 'config' }
@@ -106,13 +110,18 @@ export class Project implements vscode.Disposable {
     });
   }
 
-  /** Runs stored failures of an op again: those that are mended are problems no longer. */
+  /** Runs failures of an op again, stored ones and those that are shown: those that are mended are problems no longer. */
   async replay(op: string, signal?: AbortSignal): Promise<Replayed[]> {
     const open = this.state.op(op).failures.length;
-    const limit = Math.min(100, Math.max(20, open));
+    const limit = Math.min(MOST_REPLAYED, Math.max(LEAST_REPLAYED, open));
     const answer = await this.runner.json(commandLine.replayFailures(op, limit), this.options(signal));
     const replayed = asReplayed(answer.value);
     this.state.addReplayed(replayed);
+    // The newest stored failures need not be all that are shown.
+    const left = this.state.beyond(op, replayed.map(({ result }) => result));
+    for (const result of left.slice(0, LEAST_REPLAYED)) {
+      await this.reproduce(result, signal);
+    }
     const told = replayed.filter(({ status }) => status === 'FIXED' || status === 'FAILED');
     this.changed.fire({ kind: 'cases', results: told.map(({ result }) => result) });
     return replayed;

@@ -2,12 +2,15 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a terminal program: what it prints is its purpose")]
 
 mod bench;
+mod cache;
 mod corpus_check;
 mod environment_key;
 mod environments;
+mod extension;
 mod failure;
 mod framework_tests;
 mod native_module;
+mod node_environment;
 mod package;
 mod process;
 mod python_environment;

@@ -64,6 +64,8 @@ pub const STEPS: &[Step] = &[
     Step::new("kernels", 300, Work::CargoBesideKernels(KERNEL_TESTS)),
     Step::new("browser", 60, Work::Browser),
     Step::new("vectors", 60, Work::PythonBesideNative(&[VECTORS_SCRIPT, "--check"])),
+    Step::new("extension", 180, Work::Extension),
+    Step::new("extension-vscode", 240, Work::ExtensionSession),
     Step::new("two-commands", 300, Work::CorpusCheck),
     Step::new("package", 120, Work::Package),
 ];
@@ -82,6 +84,16 @@ impl Step {
     /// Whether the step needs the environment with the tools and compilers of kernels.
     pub fn needs_kernels(&self) -> bool {
         self.work.needs_kernels()
+    }
+
+    /// Whether the step needs Node.js.
+    pub fn needs_node(&self) -> bool {
+        self.work.needs_node()
+    }
+
+    /// Whether the step needs a real VS Code.
+    pub fn needs_code_server(&self) -> bool {
+        self.work.needs_code_server()
     }
 
     /// Runs the step.

@@ -21,6 +21,14 @@ pub const OF_RUST_TESTS: &[SystemProgram] = &[
 /// The browser that pages are opened in.
 pub const BROWSER: &[SystemProgram] = &[SystemProgram { program: "chromium", package: "chromium" }];
 
+/// What code-server, a real VS Code, is built with.
+pub const CODE_SERVER_BUILD: &[SystemProgram] = &[
+    SystemProgram { program: "npm", package: "npm" },
+    SystemProgram { program: "make", package: "make" },
+    SystemProgram { program: "g++", package: "g++" },
+    SystemProgram { program: "krb5-config", package: "libkrb5-dev" },
+];
+
 /// The first of these programs that cannot be started.
 pub fn missing(programs: &[SystemProgram]) -> Option<&'static str> {
     programs.iter().map(|needed| needed.program).find(|program| !starts(program))

@@ -4,7 +4,7 @@ use crate::environments::Environments;
 use crate::failure::Failure;
 use crate::python_environment::PythonEnvironment;
 use crate::summary::Outcome;
-use crate::{corpus_check, framework_tests, native_module, package, process, system_packages};
+use crate::{corpus_check, extension, framework_tests, native_module, package, process, system_packages};
 
 /// The work of a step.
 pub enum Work {
@@ -25,6 +25,10 @@ pub enum Work {
     Framework(&'static str),
     /// Opens pages of reports in the system's browser.
     Browser,
+    /// Compiles, lints, tests and packages the VS Code extension.
+    Extension,
+    /// Uses the extension in a real VS Code.
+    ExtensionSession,
     /// Builds the wheel, installs it and uses it.
     Package,
     /// Judges the corpus with the command line and reads its report.
@@ -34,7 +38,8 @@ pub enum Work {
 impl Work {
     /// Whether the environment that the package is checked in is needed.
     pub fn needs_python(&self) -> bool {
-        !matches!(self, Self::Cargo(_) | Self::CargoBesideKernels(_) | Self::Framework(_) | Self::CorpusCheck)
+        let without = matches!(self, Self::Cargo(_) | Self::CargoBesideKernels(_) | Self::Framework(_));
+        !without && !matches!(self, Self::CorpusCheck | Self::Extension)
     }
 
     /// Whether the environment with the frameworks is needed.
@@ -45,6 +50,16 @@ impl Work {
     /// Whether the environment with the tools and compilers of kernels is needed.
     pub fn needs_kernels(&self) -> bool {
         matches!(self, Self::CargoBesideKernels(_))
+    }
+
+    /// Whether Node.js is needed.
+    pub fn needs_node(&self) -> bool {
+        matches!(self, Self::Extension | Self::ExtensionSession)
+    }
+
+    /// Whether a real VS Code is needed.
+    pub fn needs_code_server(&self) -> bool {
+        matches!(self, Self::ExtensionSession)
     }
 
     /// Does it.
@@ -60,6 +75,10 @@ impl Work {
             }
             (Self::CargoBesidePython(arguments), python) => cargo_beside_python(arguments, python.ok()),
             (Self::CorpusCheck, _) => corpus_check::run(),
+            (Self::Extension, _) => match environments.node() {
+                Ok(node) => extension::check(node),
+                Err(reason) => return without_environment(reason, process::is_ci()),
+            },
             (_, Err(reason)) => return without_environment(reason, process::is_ci()),
             (Self::CargoBesideKernels(arguments), Ok(python)) => cargo_beside_kernels(arguments, python),
             (Self::Python(arguments), Ok(python)) => {
@@ -74,6 +93,18 @@ impl Work {
                 Err(failure) => Err(failure),
             },
             (Self::Package, Ok(python)) => package::run(python),
+            (Self::ExtensionSession, Ok(python)) => {
+                let found = environments.node().and_then(|node| Ok((node, environments.code_server()?)));
+                let (node, code_server) = match found {
+                    Ok(found) => found,
+                    Err(reason) => return without_environment(reason, process::is_ci()),
+                };
+                match extension::session(node, code_server, python) {
+                    Ok(None) => Ok(()),
+                    Ok(Some(missing)) => return Outcome::Skipped(format!("{missing} is not installed")),
+                    Err(failure) => Err(failure),
+                }
+            }
         };
         match result {
             Ok(()) => Outcome::Passed,
@@ -93,6 +124,8 @@ impl Work {
             Self::Native => "cargo build --release --package gpuemu, and --package gpuemu-python".to_string(),
             Self::Framework(name) => format!("python -m pytest python/tests/{}", framework_tests::pattern(name)),
             Self::Browser => format!("python -m pytest python/tests/{}", framework_tests::pattern(framework_tests::BROWSER)),
+            Self::Extension => extension::CHECK_COMMANDS.to_string(),
+            Self::ExtensionSession => extension::SESSION_COMMAND.to_string(),
             Self::Package => "python -m pip wheel, install the wheel, run the README's Python example".to_string(),
             Self::CorpusCheck => format!("cargo {}", corpus_check::ARGUMENTS.join(" ")),
         }
@@ -148,6 +181,14 @@ mod tests {
     fn a_missing_python_skips_at_home_and_fails_in_ci() {
         assert_eq!(without_environment("no Python".into(), false), Outcome::Skipped("no Python".into()));
         assert_eq!(without_environment("no Python".into(), true), Outcome::Failed("no Python".into()));
+    }
+
+    #[test]
+    fn the_extension_needs_node_and_its_session_a_real_vs_code_too() {
+        assert!(Work::Extension.needs_node() && !Work::Extension.needs_code_server());
+        assert!(!Work::Extension.needs_python());
+        assert!(Work::ExtensionSession.needs_node() && Work::ExtensionSession.needs_code_server());
+        assert!(Work::ExtensionSession.needs_python() && !Work::Package.needs_node());
     }
 
     #[test]

@@ -70,8 +70,8 @@ void test('failures that are expected are not open', () => {
 void test('a case that is reproduced is cleared if it passes and updated if it fails', () => {
   const state = new ProjectState();
   state.addResult(failedResult({ seed: '1' }));
-  state.addResult(failedResult({ seed: '1', layout: 'strided' }));
-  assert.deepEqual(state.op('softmax').failures.map((failure) => failure.result.layout), ['strided']);
+  state.addResult(failedResult({ seed: '1', tolerance: 'fixed' }));
+  assert.deepEqual(state.op('softmax').failures.map((failure) => failure.result.tolerance), ['fixed']);
   state.addResult(failedResult({ seed: '1', outcome: 'undetermined' }));
   assert.deepEqual(seeds(state), ['1']);
   state.addResult(failedResult({ seed: '1', outcome: 'passed' }));
@@ -84,6 +84,12 @@ void test('the smallest form belongs to its failure', () => {
   state.addMinimized({ original, minimized, neighbour: { dimension: 'H', fails: 65, passes: 64 }, runs: 30 });
   assert.equal(state.failure(original)?.smallest?.result.sizes, 'H=65');
   assert.equal(state.failure(failedResult({ seed: '2' })), undefined);
+});
+
+void test('what is open and was not told of is known', () => {
+  const state = new ProjectState();
+  ['1', '2'].forEach((seed) => state.addResult(failedResult({ seed })));
+  assert.deepEqual(state.beyond('softmax', [failedResult({ seed: '1' })]).map(({ seed }) => seed), ['2']);
 });
 
 void test('one seed stands for other cases in quick and in thorough runs', () => {

@@ -1,0 +1,91 @@
+//! The VS Code extension: checked and packaged, and tried in a real VS Code.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Failure, cannot};
+use crate::node_environment::{EXTENSION, NodeEnvironment};
+use crate::python_environment::PythonEnvironment;
+use crate::{native_module, process, repository, system_packages};
+
+/// Bytes that the bundle may have.
+const LARGEST_BUNDLE: u64 = 200 * 1024;
+
+/// The package.
+const PACKAGE: &str = "dist/gpuemu.vsix";
+
+/// What the steps run, as one would type it.
+pub const CHECK_COMMANDS: &str = "npm ci, npm run compile, npm run lint, npm test, npx vsce package";
+pub const SESSION_COMMAND: &str = "npm run end-to-end";
+
+/// Compiles, lints, tests and packages.
+pub fn check(node: &NodeEnvironment) -> Result<(), Failure> {
+    package(node)?;
+    npm(node, &["run", "lint"])?;
+    npm(node, &["test"])?;
+    let bundle = folder()?.join("dist/extension.js");
+    let bytes = fs::metadata(&bundle).map_err(|error| cannot("read", &bundle.display(), &error))?.len();
+    println!("the bundle has {bytes} bytes");
+    match bytes {
+        0..LARGEST_BUNDLE => Ok(()),
+        _ => Err(Failure::Check(format!("the bundle has {bytes} bytes, more than {LARGEST_BUNDLE}"))),
+    }
+}
+
+/// Runs the end-to-end session; where there is no browser, the answer is its name. In CI there is one.
+pub fn session(
+    node: &NodeEnvironment,
+    code_server: &Path,
+    python: &PythonEnvironment,
+) -> Result<Option<&'static str>, Failure> {
+    if process::is_ci() {
+        system_packages::install(system_packages::BROWSER)?;
+    } else if let Some(missing) = system_packages::missing(system_packages::BROWSER) {
+        return Ok(Some(missing));
+    }
+    let extension = package(node)?;
+    let mut command = node.command("npm")?;
+    command.args(["run", "--silent", "end-to-end"]);
+    native_module::install()?.name_to(&mut command);
+    command
+        .env("GPUEMU_TEST_CODE_SERVER", code_server)
+        .env("GPUEMU_TEST_EXTENSION", extension)
+        .env("GPUEMU_TEST_PYTHON", python.python()?.get_program());
+    process::run(&mut command)?;
+    Ok(None)
+}
+
+/// Makes the package, without a word of warning.
+fn package(node: &NodeEnvironment) -> Result<PathBuf, Failure> {
+    install_packages(node)?;
+    let dist = folder()?.join("dist");
+    fs::create_dir_all(&dist).map_err(|error| cannot("create", &dist.display(), &error))?;
+    let mut command = node.command("npx")?;
+    let (text, verdict) = process::run_keeping_output(command.args(["vsce", "package", "--out", PACKAGE]))?;
+    print!("{text}");
+    verdict?;
+    match text.lines().find(|line| line.contains("WARNING")) {
+        Some(line) => Err(Failure::Check(format!("vsce warns: {}", line.trim()))),
+        None => Ok(folder()?.join(PACKAGE)),
+    }
+}
+
+/// Installs the pinned packages, unless those that are there are the ones.
+fn install_packages(node: &NodeEnvironment) -> Result<(), Failure> {
+    let pinned = folder()?.join("package-lock.json");
+    let pinned = fs::read(&pinned).map_err(|error| cannot("read", &pinned.display(), &error))?;
+    let installed = folder()?.join("node_modules/.gpuemu-package-lock.json");
+    if fs::read(&installed).is_ok_and(|installed| installed == pinned) {
+        return Ok(());
+    }
+    npm(node, &["ci", "--loglevel", "error"])?;
+    fs::write(&installed, pinned).map_err(|error| cannot("write", &installed.display(), &error))
+}
+
+fn npm(node: &NodeEnvironment, arguments: &[&str]) -> Result<(), Failure> {
+    process::run(node.command("npm")?.args(arguments))
+}
+
+fn folder() -> Result<PathBuf, Failure> {
+    Ok(repository::root()?.join(EXTENSION))
+}
