@@ -123,7 +123,9 @@ impl Work {
             Self::Python(arguments) | Self::PythonBesideNative(arguments) => format!("python {}", arguments.join(" ")),
             Self::Native => "cargo build --release --package gpuemu, and --package gpuemu-python".to_string(),
             Self::Framework(name) => format!("python -m pytest python/tests/{}", framework_tests::pattern(name)),
-            Self::Browser => format!("python -m pytest python/tests/{}", framework_tests::pattern(framework_tests::BROWSER)),
+            Self::Browser => {
+                format!("python -m pytest python/tests/{}", framework_tests::pattern(framework_tests::BROWSER))
+            }
             Self::Extension => extension::CHECK_COMMANDS.to_string(),
             Self::ExtensionSession => extension::SESSION_COMMAND.to_string(),
             Self::Package => "python -m pip wheel, install the wheel, run the README's Python example".to_string(),

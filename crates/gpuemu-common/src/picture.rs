@@ -133,6 +133,10 @@ pub struct HeatMap {
     pub column_step: usize,
     /// The gravest error of each cell, row by row.
     pub cells: Vec<ElementError>,
+    /// What was returned as a multiple of what was expected, at the gravest element of each cell; NaN where it is right or
+    /// there is no such number.
+    #[serde(with = "number_text::list")]
+    pub ratios: Vec<f64>,
 }
 
 impl HeatMap {

@@ -73,7 +73,7 @@ impl Drawn<'_> {
             shape: self.shape.to_vec(),
             mismatched: errors.iter().filter(|error| error.is_wrong()).count(),
             elements: errors.len(),
-            map: heat_map(&errors, rows, columns),
+            map: self.heat_map(&errors, rows, columns),
             row_tile: tile_along(&wrong_rows, passing_size(2)),
             column_tile: tile_along(&wrong_columns, passing_size(1)),
             histogram: histogram(&errors),
@@ -119,6 +119,31 @@ impl Drawn<'_> {
         }
     }
 
+    fn actual(&self, index: usize) -> f64 {
+        self.rule.dtype.decode(read_bits(self.bytes, self.rule.dtype.size(), index))
+    }
+
+    fn heat_map(&self, errors: &[ElementError], rows: usize, columns: usize) -> HeatMap {
+        let (row_step, column_step) = (step_for(rows, MOST_CELLS.0), step_for(columns, MOST_CELLS.1));
+        let width = columns.div_ceil(column_step);
+        let count = rows.div_ceil(row_step) * width;
+        let (mut cells, mut gravest) = (vec![ElementError::NotJudged; count], vec![0; count]);
+        for (index, error) in errors.iter().enumerate() {
+            let (row, column) = (index / columns % rows, index % columns);
+            let place = row / row_step * width + column / column_step;
+            if error.exceeds(cells[place]) {
+                (cells[place], gravest[place]) = (*error, index);
+            }
+        }
+        let ratio = |(cell, index): (&ElementError, &usize)| {
+            let expected = self.expectation.values[*index];
+            let known = cell.is_wrong() && expected != 0.0 && expected.is_finite();
+            if known { self.actual(*index) / expected } else { f64::NAN }
+        };
+        let ratios = cells.iter().zip(&gravest).map(ratio).collect();
+        HeatMap { rows, columns, entries: errors.len() / (rows * columns), row_step, column_step, cells, ratios }
+    }
+
     /// The axis of the output that has the size of a dim.
     fn axis_of(&self, dimension: &str) -> Option<usize> {
         let named = |expression: &Expression| matches!(expression, Expression::Name(name) if name == dimension);
@@ -133,7 +158,7 @@ impl Drawn<'_> {
             |place: usize, count: usize, size: usize| place.saturating_sub(count / 2).min(size.saturating_sub(count));
         let (first_row, first_column) = (first(row, WINDOW.0, rows), first(column, WINDOW.1, columns));
         let element = |index: usize| WindowElement {
-            actual: self.rule.dtype.decode(read_bits(self.bytes, self.rule.dtype.size(), index)),
+            actual: self.actual(index),
             expected: self.expectation.values[index],
             error: errors[index],
         };
@@ -154,18 +179,6 @@ fn step_for(size: usize, most: usize) -> usize {
         step *= 2;
     }
     step
-}
-
-fn heat_map(errors: &[ElementError], rows: usize, columns: usize) -> HeatMap {
-    let (row_step, column_step) = (step_for(rows, MOST_CELLS.0), step_for(columns, MOST_CELLS.1));
-    let width = columns.div_ceil(column_step);
-    let mut cells = vec![ElementError::NotJudged; rows.div_ceil(row_step) * width];
-    for (index, error) in errors.iter().enumerate() {
-        let (row, column) = (index / columns % rows, index % columns);
-        let cell = &mut cells[row / row_step * width + column / column_step];
-        *cell = cell.join(*error);
-    }
-    HeatMap { rows, columns, entries: errors.len() / (rows * columns), row_step, column_step, cells }
 }
 
 fn profiles(errors: &[ElementError], shape: &[usize]) -> Vec<Profile> {

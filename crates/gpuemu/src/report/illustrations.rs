@@ -40,27 +40,30 @@ pub struct Illustrations {
 }
 
 impl Illustrations {
-    /// Runs the gravest failure of each kind again, and asks for the history of the ops.
+    /// Runs the most telling failure of each kind again, and asks for the history of the ops.
     pub fn gather(session: &mut Session, report: &RunReport, minimize: bool) -> Result<Self, ExpectedError> {
         let mut chosen: Vec<(&OpReport, usize)> = Vec::new();
         for op in &report.ops {
-            chosen.extend(gravest(&op.failures).into_iter().map(|place| (op, place)));
+            chosen.extend(most_telling(&op.failures).into_iter().map(|place| (op, place)));
         }
-        chosen.truncate(MOST_PICTURES);
         let mut failures = Vec::new();
         let mut noted = Instant::now();
-        if !chosen.is_empty() {
-            session.say(&format!("running {} failures again for their pictures", chosen.len()));
+        match chosen.len().min(MOST_PICTURES) {
+            0 => {}
+            1 => session.say("running a failure again for its picture"),
+            many => session.say(&format!("running {many} failures again for their pictures")),
         }
         for (done, (op, place)) in chosen.iter().enumerate() {
             if noted.elapsed() >= NOTE_EVERY {
                 noted = Instant::now();
                 session.say(&format!("{done} of {} failures, now {}", chosen.len(), op.op));
             }
-            let stopped = done > 0 && Session::interrupted();
-            let shown = match stopped {
-                true => Shown::Not("the making of this page was interrupted".to_string()),
-                false => show(session, &op.failures[*place], minimize),
+            let shown = if done >= MOST_PICTURES {
+                Shown::Not(format!("a page has {MOST_PICTURES} at most; --op makes one on this op alone"))
+            } else if done > 0 && Session::interrupted() {
+                Shown::Not("the making of this page was interrupted".to_string())
+            } else {
+                show(session, &op.failures[*place], minimize)
             };
             failures.push((op.op.clone(), *place, shown));
         }
@@ -78,18 +81,24 @@ impl Illustrations {
     }
 }
 
-/// The gravest failure of each kind, the gravest kinds first.
-pub fn gravest(failures: &[ValidationResult]) -> Vec<usize> {
+/// The failure of each kind that shows the most: the one with the most wrong elements, of equals the gravest. What
+/// it takes at least is shown by its smallest form. The gravest kinds come first.
+pub fn most_telling(failures: &[ValidationResult]) -> Vec<usize> {
     let kind = |place: usize| failures[place].finding().map(|finding| (finding.check, finding.bug_class));
-    let mut order: Vec<usize> = (0..failures.len()).collect();
-    // A stable sort: of equals the one that was found first.
-    order.sort_by(|left, right| gravity(&failures[*right]).total_cmp(&gravity(&failures[*left])));
+    let wrong = |place: usize| failures[place].finding().map_or(0, |finding| finding.mismatched);
+    let gravity = |place: usize| gravity(&failures[place]);
     let mut chosen: Vec<usize> = Vec::new();
-    for place in order {
-        if chosen.len() < KINDS && !chosen.iter().any(|known| kind(*known) == kind(place)) {
-            chosen.push(place);
+    for place in 0..failures.len() {
+        match chosen.iter_mut().find(|known| kind(**known) == kind(place)) {
+            None => chosen.push(place),
+            Some(known) => {
+                let more = wrong(place).cmp(&wrong(*known)).then(gravity(place).total_cmp(&gravity(*known)));
+                *known = if more.is_gt() { place } else { *known };
+            }
         }
     }
+    chosen.sort_by(|left, right| gravity(*right).total_cmp(&gravity(*left)));
+    chosen.truncate(KINDS);
     chosen
 }
 

@@ -67,6 +67,8 @@ fn a_dropped_tail_shows_as_the_last_columns_behind_a_tile() {
     for (place, cell) in map.cells.iter().enumerate() {
         let expected = if place % 72 >= 64 { ElementError::Share(2.0) } else { ElementError::Share(0.0) };
         assert_eq!(*cell, expected, "cell {place}");
+        let ratio = map.ratios[place];
+        assert!(if place % 72 >= 64 { ratio == 0.0 } else { ratio.is_nan() }, "cell {place}: {ratio}");
     }
     assert_eq!(picture.column_tile.unwrap().seen_by, TileEvidence::Tail);
     assert_eq!(picture.column_tile.unwrap().size, 128);

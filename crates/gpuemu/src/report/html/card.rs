@@ -100,10 +100,11 @@ fn again(markup: &mut Markup, failure: &ValidationResult, illustration: &Illustr
 
 fn pictures(markup: &mut Markup, picture: &ErrorPicture, illustration: &Illustration) {
     markup.element("div", &[("class", "pictures")], |markup| {
-        markup.element("figure", &[("class", "wide")], |markup| {
+        markup.element("figure", &[], |markup| {
             markup.leaf("h4", &[], "Where the errors are");
             markup.element("div", &[("class", "scroll")], |markup| heat_map::draw(markup, picture));
-            legend(markup, picture);
+            let has = |level: &Level| picture.map.cells.iter().any(|cell| Level::of(*cell) == *level);
+            legend(markup, Level::all().filter(has).map(|level| (level.class(), level.words())));
             markup.element("figcaption", &[], |markup| {
                 markup.text(&map_words(picture, illustration));
                 for words in heat_map::tile_words(picture) {
@@ -113,26 +114,30 @@ fn pictures(markup: &mut Markup, picture: &ErrorPicture, illustration: &Illustra
             });
             markup.leaf("p", &[("class", "readout"), ("aria-live", "polite")], "");
         });
-        markup.element("div", &[("class", "charts")], |markup| {
-            markup.element("figure", &[], |markup| {
-                markup.leaf("h4", &[], "How large they are");
-                charts::histogram(markup, &picture.histogram);
-                let caption = "Elements by their error as a share of what is allowed; heights are logarithmic.";
-                markup.leaf("figcaption", &[], caption);
-            });
-            markup.element("figure", &[], |markup| {
-                markup.leaf("h4", &[], "Largest error along each dim");
-                for profile in &picture.profiles {
-                    charts::profile(markup, profile);
-                }
-                let caption = match picture.profiles.is_empty() {
-                    true => "The output has no dim with more than one element.",
-                    false => "The dashed line is what is allowed; heights are logarithmic.",
-                };
-                markup.leaf("figcaption", &[], caption);
-            });
+        markup.element("figure", &[], |markup| {
+            markup.leaf("h4", &[], "What was returned, as a multiple of what was expected");
+            markup.element("div", &[("class", "scroll")], |markup| heat_map::draw_ratios(markup, picture));
+            let classes = heat_map::ratio_classes(picture).into_iter();
+            legend(markup, classes.map(|class| (class.class(), class.words())));
+            let caption = "Of the gravest element of each cell. One colour all over is a factor, a mix of all is data in the wrong place.";
+            markup.leaf("figcaption", &[], caption);
         });
-        markup.element("figure", &[("class", "wide")], |markup| {
+        markup.element("figure", &[], |markup| {
+            markup.leaf("h4", &[], "How large they are");
+            charts::histogram(markup, &picture.histogram);
+            let caption = "Elements by their error as a share of what is allowed; heights are logarithmic.";
+            markup.leaf("figcaption", &[], caption);
+        });
+        markup.element("figure", &[], |markup| {
+            markup.leaf("h4", &[], "Largest error along each dim");
+            charts::profiles(markup, &picture.profiles);
+            let caption = match picture.profiles.is_empty() {
+                true => "The output has no dim with more than one element.",
+                false => "The dashed line is what is allowed; heights are logarithmic.",
+            };
+            markup.leaf("figcaption", &[], caption);
+        });
+        markup.element("figure", &[], |markup| {
             markup.leaf("h4", &[], "Around the worst element");
             window::draw(markup, picture);
         });
@@ -159,18 +164,15 @@ fn map_words(picture: &ErrorPicture, illustration: &Illustration) -> String {
     text
 }
 
-/// The colours that the map has, from right to wrong.
-fn legend(markup: &mut Markup, picture: &ErrorPicture) {
+/// The colours that a map has, and what they stand for.
+fn legend(markup: &mut Markup, colours: impl Iterator<Item = (&'static str, &'static str)>) {
     markup.element("ul", &[("class", "legend"), ("aria-label", "colours of the map")], |markup| {
-        for level in Level::all() {
-            if !picture.map.cells.iter().any(|cell| Level::of(*cell) == level) {
-                continue;
-            }
+        for (class, words) in colours {
             markup.element("li", &[], |markup| {
                 markup.element("svg", &[("width", "12"), ("height", "12"), ("aria-hidden", "true")], |markup| {
-                    markup.void("path", &[("class", level.class()), ("d", "M0 0h12v12h-12z")]);
+                    markup.void("path", &[("class", class), ("d", "M0 0h12v12h-12z")]);
                 });
-                markup.text(level.words());
+                markup.text(words);
             });
         }
     });

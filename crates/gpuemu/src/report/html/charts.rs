@@ -13,8 +13,9 @@ const BARS: (f64, f64) = (360.0, 96.0);
 /// Pixels of a profile.
 const PROFILE: (f64, f64) = (360.0, 44.0);
 
-/// Shares that a profile's height spans, as powers of two: what is smaller lies on the ground.
-const SPAN: (f64, f64) = (-3.0, 21.0);
+/// Shares that a profile's height spans, as powers of two: what is smaller lies on the ground, and the highest is this or
+/// the largest there is.
+const SPAN: (f64, f64) = (-3.0, 6.0);
 
 /// Draws how many elements have errors of which size.
 pub fn histogram(markup: &mut Markup, histogram: &ErrorHistogram) {
@@ -119,11 +120,22 @@ fn histogram_words(histogram: &ErrorHistogram) -> String {
     text
 }
 
-/// Draws the largest error by the index along a dim.
-pub fn profile(markup: &mut Markup, profile: &Profile) {
+/// Draws the largest error by the index along each dim, all to one scale.
+pub fn profiles(markup: &mut Markup, profiles: &[Profile]) {
+    let power = |error: &ElementError| match error {
+        ElementError::Share(share) if share.is_finite() => share.log2(),
+        _ => SPAN.1,
+    };
+    let highest = profiles.iter().flat_map(|profile| &profile.errors).map(power).fold(SPAN.1, f64::max);
+    for one in profiles {
+        profile(markup, one, highest);
+    }
+}
+
+fn profile(markup: &mut Markup, profile: &Profile, highest: f64) {
     let (width, height) = PROFILE;
     let slot = width / profile.errors.len().max(1) as f64;
-    let scaled = |share: f64| height * ((share.log2() - SPAN.0) / (SPAN.1 - SPAN.0)).clamp(0.03, 1.0);
+    let scaled = |share: f64| height * ((share.log2() - SPAN.0) / (highest - SPAN.0)).clamp(0.03, 1.0);
     let tall = |error: ElementError| match error {
         ElementError::NotJudged | ElementError::Share(0.0) => 0.0,
         ElementError::Share(share) => scaled(share),
@@ -156,6 +168,7 @@ pub fn profile(markup: &mut Markup, profile: &Profile) {
         let ground = format!("M0 {height:.0}H{width:.0}");
         markup.void("path", &[("class", "ground"), ("d", &ground)]);
         let limit = format!("M0 {0:.1}H{width:.0}", height - scaled(1.0));
+        markup.void("path", &[("class", "behind"), ("d", &limit)]);
         markup.void("path", &[("class", "limit"), ("d", &limit)]);
         let y = format!("{:.0}", height + 13.0);
         markup.leaf("text", &[("x", "0"), ("y", &y)], "0");

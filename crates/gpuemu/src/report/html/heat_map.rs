@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use gpuemu_common::picture::{ElementError, ErrorPicture, HeatMap, Tile, TileEvidence};
+use gpuemu_common::picture::{ErrorPicture, Tile, TileEvidence};
 
-use super::level::Level;
-use crate::markup::Markup;
+use super::level::{Level, RatioClass};
+use crate::markup::{Attribute, Markup};
 
 /// Pixels that the cells fill at most, across and down.
-const ROOM: (usize, usize) = (576, 320);
+const ROOM: (usize, usize) = (440, 320);
 
 /// Pixels of a cell.
 const CELL: (usize, usize) = (4, 24);
@@ -62,8 +62,56 @@ impl Axis {
     }
 }
 
-/// Draws the map of a picture.
+/// Draws the map of a picture: how large errors are.
 pub fn draw(markup: &mut Markup, picture: &ErrorPicture) {
+    let map = &picture.map;
+    let levels: String = map.cells.iter().map(|cell| Level::of(*cell).number().to_string()).collect();
+    let (width, step, size) = (
+        map.width().to_string(),
+        format!("{},{}", map.row_step, map.column_step),
+        format!("{},{}", map.rows, map.columns),
+    );
+    let data = [("data-levels", levels.as_str()), ("data-width", &width), ("data-step", &step), ("data-size", &size)];
+    let classes =
+        Level::all().map(|level| (level.class(), map.cells.iter().map(|cell| Level::of(*cell) == level).collect()));
+    draw_cells(markup, picture, ("map", &describe(picture)), &data, classes);
+}
+
+/// Draws what was returned as a multiple of what was expected.
+pub fn draw_ratios(markup: &mut Markup, picture: &ErrorPicture) {
+    let map = &picture.map;
+    let of_cells = || map.cells.iter().zip(&map.ratios).map(|(cell, ratio)| RatioClass::of(*cell, *ratio));
+    let classes = RatioClass::all().map(|class| (class.class(), of_cells().map(|one| one == class).collect()));
+    let mut parts = Vec::new();
+    for class in ratio_classes(picture) {
+        parts.push(format!(
+            "{} of {} cells {}",
+            of_cells().filter(|one| *one == class).count(),
+            map.cells.len(),
+            class.words()
+        ));
+    }
+    let label = format!("what was returned as a multiple of what was expected: {}", parts.join(", "));
+    draw_cells(markup, picture, ("map ratios", &label), &[], classes);
+}
+
+/// The classes of multiples that a map has.
+pub fn ratio_classes(picture: &ErrorPicture) -> Vec<RatioClass> {
+    let map = &picture.map;
+    let has = |class: &RatioClass| {
+        map.cells.iter().zip(&map.ratios).any(|(cell, ratio)| RatioClass::of(*cell, *ratio) == *class)
+    };
+    RatioClass::all().filter(has).collect()
+}
+
+/// Draws cells in the colours of their classes, and the frame, tiles and indices around them.
+fn draw_cells(
+    markup: &mut Markup,
+    picture: &ErrorPicture,
+    (class, label): (&str, &str),
+    data: &[Attribute<'_>],
+    classes: impl Iterator<Item = (&'static str, Vec<bool>)>,
+) {
     let map = &picture.map;
     let (width, height) = (map.width(), map.height());
     let square = (ROOM.0 / width.max(1)).min(ROOM.1 / height.max(1)).clamp(CELL.0, CELL.1);
@@ -72,29 +120,24 @@ pub fn draw(markup: &mut Markup, picture: &ErrorPicture) {
         Axis { size: map.columns, step: map.column_step, cell: square, start: MARGIN.0, tile: picture.column_tile };
     let down = Axis { size: map.rows, step: map.row_step, cell: tall, start: MARGIN.1, tile: picture.row_tile };
     let (full_width, full_height) = (across.end() + 22.0, down.end() + MARGIN.2 as f64);
-    let view = format!("0 0 {full_width:.0} {full_height:.0}");
-    let label = describe(picture);
-    let levels: String = map.cells.iter().map(|cell| Level::of(*cell).number().to_string()).collect();
-    let number = |value: usize| value.to_string();
-    let attributes = [
-        ("class", "map"),
+    let (view, origin) = (format!("0 0 {full_width:.0} {full_height:.0}"), format!("{},{}", across.start, down.start));
+    let (pixels, cell) = ((format!("{full_width:.0}"), format!("{full_height:.0}")), format!("{square},{tall}"));
+    let mut attributes = vec![
+        ("class", class),
         ("viewBox", view.as_str()),
-        ("width", &format!("{full_width:.0}")),
-        ("height", &format!("{full_height:.0}")),
+        ("width", pixels.0.as_str()),
+        ("height", pixels.1.as_str()),
         ("role", "img"),
-        ("aria-label", label.as_str()),
-        ("data-levels", levels.as_str()),
-        ("data-width", &number(width)),
-        ("data-origin", &format!("{},{}", across.start, down.start)),
-        ("data-cell", &format!("{},{}", across.cell, down.cell)),
-        ("data-step", &format!("{},{}", map.row_step, map.column_step)),
-        ("data-size", &format!("{},{}", map.rows, map.columns)),
+        ("aria-label", label),
+        ("data-origin", origin.as_str()),
+        ("data-cell", cell.as_str()),
     ];
+    attributes.extend(data);
     markup.element("svg", &attributes, |markup| {
-        for level in Level::all() {
-            let path = path_of(map, level, &across, &down);
+        for (class, cells) in classes {
+            let path = path_of(&cells, width, &across, &down);
             if !path.is_empty() {
-                markup.void("path", &[("class", level.class()), ("d", &path)]);
+                markup.void("path", &[("class", class), ("d", &path)]);
             }
         }
         frame(markup, &across, &down);
@@ -103,14 +146,13 @@ pub fn draw(markup: &mut Markup, picture: &ErrorPicture) {
     });
 }
 
-/// The cells of a level, those beside each other as one.
-fn path_of(map: &HeatMap, level: Level, across: &Axis, down: &Axis) -> String {
+/// The cells that are of one class, those beside each other as one piece.
+fn path_of(cells: &[bool], width: usize, across: &Axis, down: &Axis) -> String {
     let mut path = String::new();
-    for (row, cells) in map.cells.chunks(map.width().max(1)).enumerate() {
-        let is_of = |cell: &ElementError| Level::of(*cell) == level;
+    for (row, cells) in cells.chunks(width.max(1)).enumerate() {
         let mut column = 0;
         while column < cells.len() {
-            let run = cells[column..].iter().take_while(|cell| is_of(cell)).count();
+            let run = cells[column..].iter().take_while(|cell| **cell).count();
             if run > 0 {
                 let (x, y) = (across.start + column * across.cell, down.start + row * down.cell);
                 let (wide, high) = (run * across.cell, down.cell);

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 use level::Level;
 
-use super::illustrations::{Illustrations, gravest};
+use super::illustrations::{Illustrations, most_telling};
 use crate::markup::Markup;
 
 const STYLE: &str = include_str!("style.css");
@@ -92,7 +92,7 @@ fn failures(markup: &mut Markup, report: &RunReport, illustrations: &Illustratio
     });
     let mut number = 0;
     for (place, op) in report.ops.iter().enumerate() {
-        let chosen = gravest(&op.failures);
+        let chosen = most_telling(&op.failures);
         let others = (0..op.failures.len()).filter(|place| !chosen.contains(place));
         let order: Vec<usize> = chosen.iter().copied().chain(others).collect();
         markup.line();

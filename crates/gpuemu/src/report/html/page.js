@@ -54,7 +54,7 @@
   };
   const words = document.body.dataset.levels.split("|");
   document.addEventListener("pointermove", (event) => {
-    const map = event.target.closest && event.target.closest("svg.map");
+    const map = event.target.closest && event.target.closest("svg[data-levels]");
     if (!map) return;
     const { levels, width, origin, cell, step, size } = map.dataset;
     const point = new DOMPoint(event.clientX, event.clientY).matrixTransform(map.getScreenCTM().inverse());
