@@ -6,6 +6,7 @@ pub mod calibrate;
 pub mod ci;
 pub mod completions;
 pub mod corpus;
+mod corpus_runner;
 pub mod coverage;
 pub mod daemon;
 pub mod debug;
