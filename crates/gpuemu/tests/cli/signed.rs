@@ -1,12 +1,10 @@
 //! Signed reports: what they hold, what keeps them from passing, and that nothing in them can be changed.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
-mod fixture;
-
 use std::path::PathBuf;
 
-use fixture::kernels::{gpuemu, softmax_kernel, stdout};
-use fixture::{Project, text_of};
+use crate::fixture::kernels::{gpuemu, softmax_kernel, stdout};
+use crate::fixture::{Project, text_of};
 use gpuemu_common::Stream;
 use gpuemu_daemon::store::{ResultQuery, ResultRecord, RunRecord, Store, StoredOutcome};
 use serde_json::Value;
