@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::artifact::{ArtifactComparison, ArtifactStatus, KernelReport, KernelStatus};
+use crate::config::Config;
 use crate::evidence::Evidence;
 use crate::finding::{ElementCounts, Finding, Outcome};
 use crate::protocol::{FuzzConfig, NamedTensorData};
@@ -226,6 +227,38 @@ impl OpReport {
 
     /// Cases that a report lists, for each op.
     pub const MOST_CASES: usize = 1000;
+
+    /// An op of which nothing is known yet.
+    pub fn blank(op: &str) -> Self {
+        Self {
+            op: op.to_string(),
+            status: OpStatus::Passed,
+            line: 0,
+            runner: String::new(),
+            reference: String::new(),
+            planned: 0,
+            cases: 0,
+            passed: 0,
+            failed: 0,
+            undetermined: 0,
+            errors: 0,
+            dtypes: Vec::new(),
+            max_abs_diff: 0.0,
+            max_rel_diff: 0.0,
+            max_ulp_diff: 0.0,
+            tolerance_share: 0.0,
+            failures: Vec::new(),
+            message: None,
+            warnings: Vec::new(),
+            weak: Vec::new(),
+            not_checked: Vec::new(),
+            regressed: false,
+            seconds: 0.0,
+            case_results: Vec::new(),
+            sources: Vec::new(),
+            part: None,
+        }
+    }
 }
 
 /// What a run found.
@@ -317,6 +350,31 @@ pub enum Conclusion {
 }
 
 impl RunReport {
+    /// A report on a project in which nothing is said yet.
+    pub fn blank(gpuemu: &str, config: &Config, mode: &str) -> Self {
+        Self {
+            version: REPORT_VERSION,
+            gpuemu: gpuemu.to_string(),
+            project: config.project.name.clone(),
+            config: config.file.display().to_string(),
+            run: 0,
+            time: 0,
+            seconds: 0.0,
+            mode: mode.to_string(),
+            seed: 0,
+            settings: FuzzConfig::default(),
+            part: None,
+            config_digest: config.digest.clone(),
+            passed: false,
+            ops: Vec::new(),
+            left_out: 0,
+            kernels: Vec::new(),
+            comparison: None,
+            warnings: Vec::new(),
+            evidence: None,
+        }
+    }
+
     /// Cases run.
     pub fn cases(&self) -> u64 {
         self.ops.iter().map(|op| op.cases).sum()

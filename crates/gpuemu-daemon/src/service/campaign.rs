@@ -13,7 +13,7 @@ use gpuemu_engine::{Case, Verdict};
 
 use super::Service;
 use super::result::{Context, record_of, result_of};
-use super::tally::{MOST_COMPARED, Tally, blank, facts_of, summary_of};
+use super::tally::{MOST_COMPARED, Tally, facts_of, summary_of};
 use super::validate::snapshot_of;
 use crate::configured_op::{ConfiguredOp, StartedOp};
 use crate::failure::Failure;
@@ -76,13 +76,13 @@ pub(super) fn broken(op: &str, failure: Failure) -> OpReport {
         Some(hint) => format!("{}\nhint: {hint}", failure.message),
         None => failure.message,
     };
-    OpReport { status: OpStatus::Error, message: Some(message), ..blank(op) }
+    OpReport { status: OpStatus::Error, message: Some(message), ..OpReport::blank(op) }
 }
 
 /// The report on an op that another one's failure kept from being tried.
 pub(super) fn not_run(op: &str) -> OpReport {
     let message = Some("not run: another op failed before".to_string());
-    OpReport { status: OpStatus::Unfinished, message, ..blank(op) }
+    OpReport { status: OpStatus::Unfinished, message, ..OpReport::blank(op) }
 }
 
 struct Campaign<'a> {

@@ -32,18 +32,15 @@ impl Service {
                 reservations.push(format!("{}: no run of it is stored; `gpuemu test` makes one", entry.name));
                 continue;
             };
-            // One case that was run again, or what a client recorded, is no run; where it did not pass, it counts.
-            let query = ResultQuery { op: Some(entry.name.clone()), ..ResultQuery::default() };
-            let newer = self.store.results(&project.key, &query)?.into_iter().take_while(|record| record.run > run.run);
-            let against = newer.into_iter().find(|record| record.outcome != StoredOutcome::Passed);
-            reservations.extend(against.map(|record| {
-                format!("{}: a newer result, of the case with seed {}, did not pass", entry.name, record.seed)
-            }));
+            reservations.extend(self.newer_objection(&project, &run)?);
             let records = self.store.run_results(&project.key, run.run, Some(&entry.name))?;
             reservations.extend(objections(&project, entry, &run, &records));
             let op = ConfiguredOp::open(&project, &entry.name, &run.settings, &self.pool)?;
             let schema = op.subject.schema();
-            let verdicts = records.iter().map(|record| verdict_of(record, schema)).collect();
+            let inputs: Vec<Result<String, String>> = records.iter().map(|record| inputs_of(record, schema)).collect();
+            reservations.extend(unknown_inputs(&entry.name, &inputs));
+            let verdicts = records.iter().zip(inputs).map(|(record, inputs)| verdict_of(record, inputs.ok()));
+            let verdicts = verdicts.collect::<Result<Vec<_>, _>>()?;
             ops.push(OpEvidence {
                 op: entry.name.clone(),
                 gpuemu: run.gpuemu,
@@ -65,6 +62,21 @@ impl Service {
         let Some(record) = self.store.runs(&project.key, Some(op), 1)?.into_iter().next() else { return Ok(None) };
         Ok(Some(super::records::stored_run(&record)?))
     }
+
+    /// One case that was run again, or what a client recorded, is no run; where it did not pass, it counts.
+    fn newer_objection(&self, project: &Project, run: &StoredRun) -> Result<Option<String>, Failure> {
+        let name = &run.op.op;
+        for outcome in [StoredOutcome::Failed, StoredOutcome::Undetermined, StoredOutcome::Error] {
+            let query =
+                ResultQuery { op: Some(name.clone()), outcome: Some(outcome), limit: 1, ..ResultQuery::default() };
+            let newest = self.store.results(&project.key, &query)?.pop();
+            if let Some(record) = newest.filter(|record| record.run > run.run) {
+                let seed = record.seed;
+                return Ok(Some(format!("{name}: a newer result, of the case with seed {seed}, did not pass")));
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// What stands against calling the run of an op passed, beside failures: these are counted anyway.
@@ -79,6 +91,9 @@ fn objections(project: &Project, entry: &ConfiguredEntry, run: &StoredRun, recor
     }
     if let Some(shard) = run.shard {
         found.push(format!("{name}: only shard {shard} of its run is stored"));
+    }
+    if op.sources.is_empty() {
+        found.push(format!("{name}: no file is known that it is made of, so there is no hash of its kernel"));
     }
     for source in &op.sources {
         let now = sources::sha256_of(&project.config.root.join(&source.path));
@@ -100,28 +115,36 @@ fn objections(project: &Project, entry: &ConfiguredEntry, run: &StoredRun, recor
     found
 }
 
-fn verdict_of(record: &ResultRecord, schema: &Schema) -> CaseEvidence {
-    let inputs = serde_json::from_str::<CaseDescriptor>(&record.descriptor).ok();
-    CaseEvidence {
+fn verdict_of(record: &ResultRecord, inputs_sha256: Option<String>) -> Result<CaseEvidence, Failure> {
+    Ok(CaseEvidence {
         seed: record.seed,
         outcome: outcome_of(record.outcome),
-        dtype: record.dtype.parse().unwrap_or(gpuemu_common::DType::F32),
+        dtype: record.parsed_dtype()?,
         sizes: record.sizes.clone(),
         layout: record.layout.clone(),
         values: record.strategy.clone(),
         check: (!record.check.is_empty()).then(|| record.check.clone()),
         max_abs_diff: record.max_abs,
         tolerance_share: record.largest_share,
-        inputs_sha256: inputs.and_then(|descriptor| digest_of(&descriptor, schema)),
-    }
+        inputs_sha256,
+    })
 }
 
-/// SHA-256 of the inputs that a description gives.
-fn digest_of(descriptor: &CaseDescriptor, schema: &Schema) -> Option<String> {
-    let case = materialise(schema, descriptor).ok()?;
+/// SHA-256 of the inputs of a case, made again; else why they cannot be.
+fn inputs_of(record: &ResultRecord, schema: &Schema) -> Result<String, String> {
+    let descriptor = serde_json::from_str::<CaseDescriptor>(&record.descriptor)
+        .map_err(|error| format!("the description of the case cannot be read: {error}"))?;
+    let case = materialise(schema, &descriptor).map_err(|error| error.to_string())?;
     let mut digest = Sha256::new();
     for tensor in case.inputs.iter().flatten() {
         digest.update(tensor.to_contiguous_bytes());
     }
-    Some(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// That the inputs of some cases are not known, and why those of the first are not.
+fn unknown_inputs(op: &str, inputs: &[Result<String, String>]) -> Option<String> {
+    let unknown = inputs.iter().filter(|inputs| inputs.is_err()).count();
+    let why = inputs.iter().find_map(|inputs| inputs.as_ref().err())?;
+    Some(format!("{op}: there is no hash of the inputs of {unknown} of {} cases: {why}", inputs.len()))
 }

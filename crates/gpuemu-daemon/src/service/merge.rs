@@ -151,7 +151,7 @@ fn join(reports: Vec<&OpReport>, warn_threshold: f64) -> OpReport {
     let (Some(parts), Some(first)) = (parts, reports.first()) else {
         // An op that could not even be started in some shard was not judged.
         let broken = reports.iter().find(|report| report.part.is_none());
-        return broken.map_or_else(|| super::tally::blank(""), |report| (*report).clone());
+        return broken.map_or_else(|| OpReport::blank(""), |report| (*report).clone());
     };
     let mut tally = Tally::new(&first.op, parts.first().map_or(&[], |(_, part)| &part.warnings));
     let mut cases: Vec<JoinedCase<'_>> = parts.iter().flat_map(|(report, part)| cases_of(report, part)).collect();

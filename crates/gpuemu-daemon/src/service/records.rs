@@ -1,6 +1,5 @@
 //! Stored results and failures.
 
-use gpuemu_common::DType;
 use gpuemu_common::finding::{ElementCounts, Outcome};
 use gpuemu_common::protocol::{ErrorCode, GetResult, ListResults, ListRuns, NamedTensorData, Response, TensorData};
 use gpuemu_common::report::{OpReport, RunReport, StoredRun, ValidationResult};
@@ -25,13 +24,13 @@ impl Service {
     pub(super) fn list_results(&self, request: &ListResults) -> Result<Response, Failure> {
         let project = self.project(&request.project)?;
         let records = self.store.results(&project.key, &query(request)?)?;
-        Ok(Response::Results { results: records.iter().map(stored_result).collect() })
+        Ok(Response::Results { results: records.iter().map(stored_result).collect::<Result<_, _>>()? })
     }
 
     pub(super) fn list_failures(&self, request: &ListResults) -> Result<Response, Failure> {
         let project = self.project(&request.project)?;
         let records = self.store.failures(&project.key, &query(request)?)?;
-        Ok(Response::Results { results: records.iter().map(stored_failure).collect() })
+        Ok(Response::Results { results: records.iter().map(stored_failure).collect::<Result<_, _>>()? })
     }
 
     pub(super) fn list_runs(&self, request: &ListRuns) -> Result<Response, Failure> {
@@ -70,7 +69,7 @@ impl Service {
         let query =
             ResultQuery { op: request.op_name.clone(), seed: Some(request.seed), limit: 1, ..ResultQuery::default() };
         if let Some(failure) = self.store.failures(&project.key, &query)?.first() {
-            let mut result = stored_failure(failure);
+            let mut result = stored_failure(failure)?;
             let mut inputs = NamedTensorData::default();
             for (name, tensor) in failure.snapshot.tensors()? {
                 inputs.0.push((name, TensorData::base64_as_it_lies(&tensor)));
@@ -79,7 +78,7 @@ impl Service {
             return Ok(Response::ValidationResult { result: Box::new(result) });
         }
         match self.store.results(&project.key, &query)?.first() {
-            Some(record) => Ok(Response::ValidationResult { result: Box::new(stored_result(record)) }),
+            Some(record) => Ok(Response::ValidationResult { result: Box::new(stored_result(record)?) }),
             None => {
                 let message = format!("no stored result of this project has seed {}", request.seed);
                 Err(Failure::new(ErrorCode::NotFound, message))
@@ -107,20 +106,20 @@ pub(super) fn stored_run(record: &RunRecord) -> Result<StoredRun, Failure> {
 }
 
 /// A failure as it was reported; what was kept of it if that cannot be read.
-pub(super) fn stored_failure(record: &FailureRecord) -> ValidationResult {
-    serde_json::from_str(&record.verdict).unwrap_or_else(|_| stored_result(&record.result))
+pub(super) fn stored_failure(record: &FailureRecord) -> Result<ValidationResult, Failure> {
+    serde_json::from_str(&record.verdict).or_else(|_| stored_result(&record.result))
 }
 
 /// A result from what is kept of each case.
-pub(super) fn stored_result(record: &ResultRecord) -> ValidationResult {
+pub(super) fn stored_result(record: &ResultRecord) -> Result<ValidationResult, Failure> {
     let outcome = outcome_of(record.outcome);
     let (runner, client_side) = stored_runner(record);
-    ValidationResult {
+    Ok(ValidationResult {
         op: record.op.clone(),
         outcome,
         passed: outcome == Outcome::Passed,
         seed: record.seed,
-        dtype: record.dtype.parse().unwrap_or(DType::F32),
+        dtype: record.parsed_dtype()?,
         sizes: record.sizes.clone(),
         shapes: Vec::new(),
         layout: record.layout.clone(),
@@ -151,5 +150,5 @@ pub(super) fn stored_result(record: &ResultRecord) -> ValidationResult {
             true => format!("the client that judged '{}', with seed {}", record.op, record.seed),
             false => replay_line(&record.op, record.seed, &Default::default()),
         },
-    }
+    })
 }

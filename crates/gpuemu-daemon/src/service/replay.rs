@@ -195,9 +195,10 @@ impl Service {
             }
             let name = record.result.op.clone();
             job.say(&name);
+            let before = stored_failure(&record)?;
             if stored_runner(&record.result).1 {
                 job.advance(false);
-                failures.push(skipped(&record));
+                failures.push(skipped(before));
                 continue;
             }
             if !started.iter().any(|(known, _)| *known == name) {
@@ -205,7 +206,7 @@ impl Service {
                 started.push((name.clone(), opened.and_then(ConfiguredOp::start)));
             }
             let Some((_, op)) = started.iter_mut().find(|(known, _)| *known == name) else { continue };
-            let replayed = replay_one(&project, op, &record);
+            let replayed = replay_one(&project, op, &record, before);
             job.advance(replayed.status == "FAILED");
             failures.push(replayed);
         }
@@ -236,21 +237,22 @@ impl Service {
         // A stored case was drawn with settings of its own; where others are asked for, it is another case.
         let unasked = *settings == FuzzConfig::default();
         let wanted = |record: &&FailureRecord| {
-            let stored = stored_failure(record);
-            stored.minimized == minimized && (unasked || stored.settings == *settings)
+            let same =
+                |stored: ValidationResult| stored.minimized == minimized && (unasked || stored.settings == *settings);
+            stored_failure(record).is_ok_and(same)
         };
         let runnable = |record: &&FailureRecord| !stored_runner(&record.result).1;
         let stored = failures.iter().find(|record| runnable(record) && wanted(record));
         if stored.is_none()
             && let Some(record) = failures.iter().find(wanted)
         {
-            return Err(of_a_client(&stored_failure(record)));
+            return Err(of_a_client(&stored_failure(record)?));
         }
         if minimized && stored.is_none() {
             let message = format!("no minimized failure with seed {seed} is stored");
             return Err(Failure::new(ErrorCode::NotFound, message).hint(format!("gpuemu minimize {seed}")));
         }
-        let kept = stored.map(|record| stored_failure(record).settings);
+        let kept = stored.map(stored_failure).transpose()?.map(|failure| failure.settings);
         let settings = &if unasked { kept.unwrap_or_default() } else { settings.clone() };
         let (name, descriptor, snapshot) = match stored {
             Some(record) => (record.result.op.clone(), Some(record.result.descriptor.clone()), record.snapshot.clone()),
@@ -258,7 +260,7 @@ impl Service {
                 Some(record) if unasked && !stored_runner(&record).1 => {
                     (record.op, Some(record.descriptor), Snapshot::default())
                 }
-                Some(record) if unasked && op.is_none() => return Err(of_a_client(&stored_result(&record))),
+                Some(record) if unasked && op.is_none() => return Err(of_a_client(&stored_result(&record)?)),
                 _ => (self.named(&project, op, seed)?, None, Snapshot::default()),
             },
         };
@@ -328,8 +330,7 @@ fn stored_case(
 }
 
 /// A failure that a client found in its own process: only there can it be run again.
-fn skipped(record: &FailureRecord) -> Replayed {
-    let before = stored_failure(record);
+fn skipped(before: ValidationResult) -> Replayed {
     let message = Some(format!("runs in Python: {}", before.replay));
     Replayed { status: "SKIPPED".to_string(), result: ValidationResult { message, ..before } }
 }
@@ -340,8 +341,12 @@ fn of_a_client(result: &ValidationResult) -> Failure {
     Failure::invalid(message).hint(format!("run it where it was found: {}", result.replay))
 }
 
-fn replay_one(project: &Project, op: &mut Result<StartedOp, Failure>, record: &FailureRecord) -> Replayed {
-    let before = stored_failure(record);
+fn replay_one(
+    project: &Project,
+    op: &mut Result<StartedOp, Failure>,
+    record: &FailureRecord,
+    before: ValidationResult,
+) -> Replayed {
     let error = |failure: &Failure| Replayed {
         status: "ERROR".to_string(),
         result: ValidationResult { outcome: Outcome::Error, message: Some(failure.message.clone()), ..before.clone() },

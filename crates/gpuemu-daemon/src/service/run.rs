@@ -8,9 +8,7 @@ use std::time::{Duration, Instant};
 
 use gpuemu_common::config::Seed;
 use gpuemu_common::protocol::{BaselineReference, ErrorCode, FuzzConfig, FuzzOp, Mode, Response, RunCi};
-use gpuemu_common::report::{
-    ComparisonReport, Conclusion, OpComparison, OpReport, OpStatus, REPORT_VERSION, RunReport,
-};
+use gpuemu_common::report::{ComparisonReport, Conclusion, OpComparison, OpReport, OpStatus, RunReport};
 use gpuemu_common::shard::{RunPart, Shard};
 
 use super::artifacts::Look;
@@ -117,25 +115,18 @@ impl Service {
             None => None,
         };
         let mut report = RunReport {
-            version: REPORT_VERSION,
-            gpuemu: VERSION.to_string(),
-            project: project.config.project.name.clone(),
-            config: project.config.file.display().to_string(),
             run: plan.run,
             time,
             seconds: started.elapsed().as_secs_f64(),
-            mode: mode_name(request.mode).to_string(),
             seed: plan.base_seed,
             settings: plan.settings.clone(),
             part,
-            config_digest: project.config.digest.clone(),
-            passed: false,
             ops,
             left_out,
             kernels,
             comparison,
             warnings,
-            evidence: None,
+            ..RunReport::blank(VERSION, &project.config, mode_name(request.mode))
         };
         report.passed = report.conclusion() == Conclusion::Passed;
         self.keep_runs(&project, &report)?;

@@ -32,7 +32,7 @@ impl Tally {
     /// No verdicts yet, and things worth knowing before the first.
     pub fn new(op: &str, warnings: &[String]) -> Self {
         Self {
-            report: OpReport { warnings: warnings.to_vec(), ..blank(op) },
+            report: OpReport { warnings: warnings.to_vec(), ..OpReport::blank(op) },
             errors: LargestErrors::default(),
             strength: Strength::default(),
             undetermined: None,
@@ -221,36 +221,4 @@ pub fn summary_of(verdict: &Verdict, result: &ValidationResult) -> Option<CaseSu
         max_ulp_diff: result.max_ulp_diff,
         case: result.case.clone(),
     })
-}
-
-/// The report on an op of which nothing is known yet.
-pub(super) fn blank(op: &str) -> OpReport {
-    OpReport {
-        op: op.to_string(),
-        status: OpStatus::Passed,
-        line: 0,
-        runner: String::new(),
-        reference: String::new(),
-        planned: 0,
-        cases: 0,
-        passed: 0,
-        failed: 0,
-        undetermined: 0,
-        errors: 0,
-        dtypes: Vec::new(),
-        max_abs_diff: 0.0,
-        max_rel_diff: 0.0,
-        max_ulp_diff: 0.0,
-        tolerance_share: 0.0,
-        failures: Vec::new(),
-        message: None,
-        warnings: Vec::new(),
-        weak: Vec::new(),
-        not_checked: Vec::new(),
-        regressed: false,
-        seconds: 0.0,
-        case_results: Vec::new(),
-        sources: Vec::new(),
-        part: None,
-    }
 }

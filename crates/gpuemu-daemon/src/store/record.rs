@@ -1,5 +1,7 @@
 //! What the store keeps: each value is a schema version and the bytes of one record.
 
+use gpuemu_common::DType;
+use gpuemu_common::dtype::UnknownDType;
 use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
 use rkyv::bytecheck::CheckBytes;
 use rkyv::rancor::Error as ArchiveError;
@@ -68,6 +70,15 @@ pub struct ResultRecord {
     pub descriptor: String,
     /// Milliseconds since 1970.
     pub time: u64,
+}
+
+impl ResultRecord {
+    /// Dtype of the case; a name that is none is damage, not some other dtype.
+    pub fn parsed_dtype(&self) -> Result<DType, StoreError> {
+        let damaged =
+            |error: UnknownDType| StoreError::Damaged(format!("result {} of op {:?}: {error}", self.index, self.op));
+        self.dtype.parse().map_err(damaged)
+    }
 }
 
 /// What is needed to run a failure again.

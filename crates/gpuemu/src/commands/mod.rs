@@ -7,6 +7,7 @@ pub mod ci;
 pub mod completions;
 pub mod config;
 pub mod corpus;
+mod corpus_runner;
 pub mod coverage;
 pub mod daemon;
 pub mod debug;

@@ -11,8 +11,7 @@ pub mod style;
 pub mod text;
 
 use gpuemu_common::artifact::KernelReport;
-use gpuemu_common::protocol::FuzzConfig;
-use gpuemu_common::report::{Conclusion, REPORT_VERSION, RunReport};
+use gpuemu_common::report::{Conclusion, RunReport};
 use gpuemu_common::shard::{RunPart, Shard};
 
 use crate::exit_code;
@@ -56,25 +55,9 @@ pub fn write_without_ops(
 ) -> Result<u8, ExpectedError> {
     let nothing = kernels.is_empty();
     let mut report = RunReport {
-        version: REPORT_VERSION,
-        gpuemu: env!("CARGO_PKG_VERSION").to_string(),
-        project: session.config.project.name.clone(),
-        config: session.config.file.display().to_string(),
-        run: 0,
-        time: 0,
-        seconds: 0.0,
-        mode: "changed".to_string(),
-        seed: 0,
-        settings: FuzzConfig::default(),
         part: shard.map(|shard| RunPart { shard, warnings: Vec::new() }),
-        config_digest: session.config.digest.clone(),
-        passed: true,
-        ops: Vec::new(),
-        left_out: 0,
         kernels,
-        comparison: None,
-        warnings: Vec::new(),
-        evidence: None,
+        ..RunReport::blank(env!("CARGO_PKG_VERSION"), &session.config, "changed")
     };
     report.passed = nothing || report.conclusion() == Conclusion::Passed;
     let code = write(&report, output)?;

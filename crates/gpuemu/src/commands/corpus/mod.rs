@@ -5,9 +5,9 @@ mod published;
 
 use std::path::PathBuf;
 
-use gpuemu_corpus::published::RunnerChoice;
 use serde_json::{Map, Value, json};
 
+use super::corpus_runner::RunnerArgument;
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
@@ -60,24 +60,6 @@ enum Set {
     Grown,
     /// Both.
     All,
-}
-
-/// What runs the Triton kernels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum RunnerArgument {
-    /// The compiled kernels, in the PTX machine.
-    Ptx,
-    /// Stand-ins in Rust.
-    Native,
-}
-
-impl RunnerArgument {
-    fn choice(self) -> RunnerChoice {
-        match self {
-            RunnerArgument::Ptx => RunnerChoice::Ptx,
-            RunnerArgument::Native => RunnerChoice::Native,
-        }
-    }
 }
 
 /// A kernel of the corpus that cannot be run is an error of ours.

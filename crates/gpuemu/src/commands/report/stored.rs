@@ -6,7 +6,7 @@ use gpuemu_client::client::unexpected;
 use gpuemu_common::finding::Outcome;
 use gpuemu_common::protocol::{ListResults, ListRuns, Request, Response};
 use gpuemu_common::report::{
-    CaseSummary, Conclusion, DtypeCounts, OpReport, OpStatus, REPORT_VERSION, RunReport, StoredRun, ValidationResult,
+    CaseSummary, Conclusion, DtypeCounts, OpReport, OpStatus, RunReport, StoredRun, ValidationResult,
 };
 use gpuemu_daemon::service::result::now;
 
@@ -43,25 +43,10 @@ pub fn report(session: &mut Session, arguments: &Arguments) -> Result<RunReport,
         return Err(ExpectedError::new("no result of this project is stored for that time", hint));
     }
     let mut report = RunReport {
-        version: REPORT_VERSION,
-        gpuemu: env!("CARGO_PKG_VERSION").to_string(),
-        project: session.config.project.name.clone(),
-        config: session.config.file.display().to_string(),
-        run: 0,
         time: results.iter().map(|result| result.time).max().unwrap_or_default(),
-        seconds: 0.0,
-        mode: "stored".to_string(),
-        seed: 0,
-        settings: Default::default(),
-        part: None,
-        config_digest: session.config.digest.clone(),
-        passed: false,
         ops: group(session, &results, &failures, &runs),
-        left_out: 0,
         kernels,
-        comparison: None,
-        warnings: Vec::new(),
-        evidence: None,
+        ..RunReport::blank(env!("CARGO_PKG_VERSION"), &session.config, "stored")
     };
     if results.len() as u64 >= MOST_RESULTS {
         report.warnings.push(format!("only the newest {MOST_RESULTS} results are shown: ask for a shorter time"));
@@ -160,11 +145,9 @@ fn op_report(session: &Session, name: &str, results: &[ValidationResult], failur
         _ => OpStatus::Passed,
     };
     OpReport {
-        op: name.to_string(),
         status,
         line: session.config.ops.iter().find(|op| op.name == name).map_or(0, |op| op.line),
         runner: mine.first().map_or(String::new(), |result| result.runner.clone()),
-        reference: String::new(),
         planned: mine.len() as u64,
         cases: mine.len() as u64,
         passed: count(Outcome::Passed),
@@ -177,15 +160,8 @@ fn op_report(session: &Session, name: &str, results: &[ValidationResult], failur
         max_ulp_diff: largest(|result| result.max_ulp_diff),
         tolerance_share: largest(|result| result.tolerance_share),
         failures: failed.into_iter().take(OpReport::MOST_FAILURES).collect(),
-        message: None,
-        warnings: Vec::new(),
-        weak: Vec::new(),
-        not_checked: Vec::new(),
-        regressed: false,
-        seconds: 0.0,
         case_results: mine.iter().take(OpReport::MOST_CASES).map(|result| summary(result)).collect(),
-        sources: Vec::new(),
-        part: None,
+        ..OpReport::blank(name)
     }
 }
 

@@ -12,11 +12,11 @@ mod words;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use gpuemu_corpus::published::RunnerChoice;
 use gpuemu_engine::case::GENERATOR_VERSION;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 
+use super::corpus_runner::RunnerArgument;
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_text};
@@ -51,32 +51,6 @@ struct Destination {
     /// Format of the result.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-}
-
-/// What runs the kernels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum RunnerArgument {
-    /// The compiled kernels, in the PTX machine; stand-ins where the kernel is one of NumPy.
-    Ptx,
-    /// Stand-ins in Rust.
-    Native,
-}
-
-impl RunnerArgument {
-    fn choice(self) -> RunnerChoice {
-        match self {
-            RunnerArgument::Ptx => RunnerChoice::Ptx,
-            RunnerArgument::Native => RunnerChoice::Native,
-        }
-    }
-
-    /// What ran, in words.
-    fn words(self) -> &'static str {
-        match self {
-            RunnerArgument::Ptx => "compiled kernels in the PTX machine, those of NumPy as stand-ins in Rust",
-            RunnerArgument::Native => "stand-ins in Rust",
-        }
-    }
 }
 
 /// A study that was run.

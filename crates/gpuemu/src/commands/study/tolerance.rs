@@ -11,8 +11,9 @@ use gpuemu_corpus::studies::tolerance::{
 };
 use serde_json::{Map, Value, json};
 
+use super::super::corpus_runner::RunnerArgument;
 use super::words::{of, percent, share, share_with_interval, table};
-use super::{Destination, Finished, RunnerArgument, at_fault, header, progress_bar, tolerance_figure};
+use super::{Destination, Finished, at_fault, header, progress_bar, tolerance_figure};
 use crate::expected_error::ExpectedError;
 
 /// Arguments of `gpuemu study tolerance`.

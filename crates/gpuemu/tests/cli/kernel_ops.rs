@@ -1,12 +1,10 @@
 //! Ops that are compiled kernels: tried in the PTX machine over generated shapes, with no Python and no GPU.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
-mod fixture;
-
 use std::path::Path;
 
-use fixture::Project;
-use fixture::kernels::{gpuemu, json, stderr, stdout};
+use crate::fixture::Project;
+use crate::fixture::kernels::{gpuemu, json, stderr, stdout};
 
 /// The softmax of the corpus for rows of up to 64 elements, right or with masked lanes loaded as 0.
 fn softmax(kernel: &str) -> Project {

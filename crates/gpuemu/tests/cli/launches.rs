@@ -1,9 +1,7 @@
 //! Functions of a project that do without the kernel that is tested, with a real Python.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
-mod fixture;
-
-use fixture::{Project, text_of};
+use crate::fixture::{Project, text_of};
 use serde_json::Value;
 
 const HEAD: &str = "[project]\nname = \"p\"\nframework = \"numpy\"\n\n[validation]\nseed = 3\n\n[[ops]]\n\
@@ -15,11 +13,9 @@ def launch(out, x, y):
         raise ValueError(f"{x.size} elements are odd")
     out[...] = x + y
 
-
 class OverGrid:
     def __getitem__(self, grid):
         return lambda out, x, y: out.__setitem__(..., x + y)
-
 
 over_grid = OverGrid()
 "#;

@@ -1,12 +1,10 @@
 //! Each command on a small project, as a user types it.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
-mod fixture;
-
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use fixture::{Project, text_of};
+use crate::fixture::{Project, text_of};
 use snapbox::str;
 
 const CONFIG: &str = r#"[project]
@@ -31,10 +29,8 @@ values = "regular"
 
 const KERNELS: &str = r#"import numpy as np
 
-
 def relu(input):
     return np.maximum(input, 0)
-
 
 def double(x):
     return x + x

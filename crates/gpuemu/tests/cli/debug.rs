@@ -1,9 +1,7 @@
 //! `gpuemu debug` with commands from a pipe, over failures of real ops.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod fixture;
-
-use fixture::{Project, text_of};
+use crate::fixture::{Project, text_of};
 use snapbox::str;
 
 /// A project with an op whose last element is wrong.

@@ -1,10 +1,8 @@
 //! `gpuemu calibrate`, with compiled kernels as op and as control: no Python and no GPU.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
-mod fixture;
-
-use fixture::Project;
-use fixture::kernels::{gpuemu, json, softmax_kernel, stderr, stdout};
+use crate::fixture::Project;
+use crate::fixture::kernels::{gpuemu, json, softmax_kernel, stderr, stdout};
 
 /// A project whose op is the kernel `fast`, beside a kernel that is trusted and one that masks with 0.
 fn project(fast: &str, tolerance: &str) -> Project {

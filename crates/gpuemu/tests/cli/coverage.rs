@@ -1,10 +1,8 @@
 //! `gpuemu coverage`: what stored cases exercised, and what never was.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod fixture;
-
-use fixture::Project;
-use fixture::kernels::{gpuemu, json, softmax_kernel, stderr, stdout};
+use crate::fixture::Project;
+use crate::fixture::kernels::{gpuemu, json, softmax_kernel, stderr, stdout};
 use serde_json::Value;
 
 fn project() -> Project {

@@ -1,13 +1,12 @@
 //! The real daemon, as its clients see it.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
-mod running_daemon;
-
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::running_daemon::{PATIENCE, RunningDaemon, ask, python, relu};
 use gpuemu_client::{ClientError, shared_memory};
 use gpuemu_common::protocol::{
     Encoding, ErrorCode, FuzzConfig, FuzzOp, GetTestCase, JobReference, JobState, ListResults, NamedTensorData,
@@ -15,7 +14,6 @@ use gpuemu_common::protocol::{
 };
 use gpuemu_common::report::ValidationResult;
 use gpuemu_common::{DType, Stream, Tensor};
-use running_daemon::{PATIENCE, RunningDaemon, ask, python, relu};
 use serde_json::json;
 
 const NUMPY_PROJECT: &str =
@@ -313,7 +311,7 @@ fn inputs_of_a_client_that_were_not_kept_are_not_made_up() {
     let config = format!("{NUMPY_PROJECT}\n[storage]\nsnapshot_bytes = 4\n");
     let project = daemon.project_with("p", &[("gpuemu.toml", &config), ("relu.py", RELU)]);
     let mut wrong = relu(&project);
-    wrong["output"] = running_daemon::tensor(&[2, 3], 5.0);
+    wrong["output"] = crate::running_daemon::tensor(&[2, 3], 5.0);
     let answer = ask(&mut daemon.connection(), &wrong);
     assert_eq!(answer["result"]["outcome"], "failed", "{answer}");
     // The op is right; what was submitted was not. Other inputs would pass, and say nothing.

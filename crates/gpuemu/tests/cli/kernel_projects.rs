@@ -1,10 +1,8 @@
 //! Compiled kernels of a project: checked, kept under a tag, compared, part of the gate.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
-mod fixture;
-
-use fixture::kernels::{CONFIG, LEAKY_RELU, TWO_KERNELS, compiled, gpuemu, json, stderr, stdout};
-use fixture::{Project, text_of};
+use crate::fixture::kernels::{CONFIG, LEAKY_RELU, TWO_KERNELS, compiled, gpuemu, json, stderr, stdout};
+use crate::fixture::{Project, text_of};
 use serde_json::Value;
 use snapbox::str;
 

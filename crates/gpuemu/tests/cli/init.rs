@@ -1,9 +1,7 @@
 //! `gpuemu init`, as a user sees it: what it writes works as it is written.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod fixture;
-
-use fixture::{Project, text_of};
+use crate::fixture::{Project, text_of};
 use gpuemu_common::config::{Environment, load_file};
 use snapbox::str;
 

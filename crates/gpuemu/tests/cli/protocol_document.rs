@@ -1,13 +1,11 @@
 //! The messages of `docs/reference/protocol.md` are sent to a daemon, which answers as the document says.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-mod running_daemon;
-
-use running_daemon::{RunningDaemon, ask_bytes};
+use crate::running_daemon::{RunningDaemon, ask_bytes};
 
 #[test]
 fn the_daemon_answers_as_its_document_says() {
-    let document = include_str!("../../../docs/reference/protocol.md");
+    let document = include_str!("../../../../docs/reference/protocol.md");
     let daemon = RunningDaemon::start();
     let mut connection = daemon.connection();
     let mut sent = 0;

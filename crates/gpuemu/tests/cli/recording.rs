@@ -1,14 +1,11 @@
 //! Verdicts that a client reached in its own process: kept, listed, and never taken for what the daemon can run.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-mod fixture;
-mod running_daemon;
-
-use fixture::{Project, text_of};
+use crate::fixture::{Project, text_of};
+use crate::running_daemon::{PATIENCE, RunningDaemon, ask, tensor};
 use gpuemu_client::{Client, Connection};
 use gpuemu_common::protocol::{Payload, Request, Response};
 use gpuemu_common::{DType, Layout};
-use running_daemon::{PATIENCE, RunningDaemon, ask, tensor};
 use serde_json::{Value, json};
 use snapbox::str;
 
@@ -120,7 +117,7 @@ fn verdicts_that_contradict_themselves_and_runs_that_are_not_the_clients_are_ref
     failed_without["failures"] = json!([]);
     let mut bad_input = verdict("op", 1, "failed");
     bad_input["inputs"] = json!({ "x": { "dtype": "float32", "shape": [3], "data": "AAAA" } });
-    let validated = running_daemon::relu(&daemon.project());
+    let validated = crate::running_daemon::relu(&daemon.project());
     let own = ask(&mut connection, &validated)["result"]["run"].clone();
     for (request, code, part) in [
         (spoilt("op", json!("other")), "InvalidRequest", "'op' is 'other', but 'op_name' is 'op'"),

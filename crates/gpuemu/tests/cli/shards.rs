@@ -1,10 +1,8 @@
 //! `--shard` and `report --merge`: the parts of a run, joined, are the run.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod fixture;
-
-use fixture::kernels::{gpuemu, softmax_kernel};
-use fixture::{Project, text_of};
+use crate::fixture::kernels::{gpuemu, softmax_kernel};
+use crate::fixture::{Project, text_of};
 use serde_json::Value;
 
 /// Three ops of compiled kernels: a right one, one that masks with 0, and a right one held to a tolerance that no

@@ -1,9 +1,7 @@
 //! What the keys of an op in `gpuemu.toml` do to its verdict, with a real Python.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
-mod fixture;
-
-use fixture::{Project, text_of};
+use crate::fixture::{Project, text_of};
 use serde_json::Value;
 
 /// A project with one op.

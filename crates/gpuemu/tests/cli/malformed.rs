@@ -1,11 +1,9 @@
 //! Messages that are wrong in every way there is: each gets an error with a code, and the daemon lives.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-mod running_daemon;
-
+use crate::running_daemon::{RunningDaemon, ask, ask_bytes, relu, tensor};
 use gpuemu_common::Stream;
 use gpuemu_common::protocol::{Frame, MAGIC};
-use running_daemon::{RunningDaemon, ask, ask_bytes, relu, tensor};
 use serde_json::{Value, json};
 
 const ROUNDS: u64 = 1_000;

@@ -1,9 +1,7 @@
 //! Exit status 2, never 0 or 1, for everything that is the user's to mend before anything can be judged.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
-mod fixture;
-
-use fixture::{Project, text_of};
+use crate::fixture::{Project, text_of};
 
 const CONFIG: &str = "[project]\nname = \"p\"\nframework = \"numpy\"\n\n[[ops]]\nname = \"relu\"\nmodule = \"relu\"\n";
 const RELU: &str = "import numpy as np\n\ndef relu(input):\n    return np.maximum(input, 0)\n";

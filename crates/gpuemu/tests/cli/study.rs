@@ -60,10 +60,10 @@ fn the_same_seed_gives_the_same_bytes_on_stdout_and_in_files() {
 
 #[test]
 fn the_oracle_study() {
-    let document = check(&["study", "oracle", "--cases", "20"], "oracle", file!["data/study/oracle.txt"]);
+    let document = check(&["study", "oracle", "--cases", "20"], "oracle", file!["../data/study/oracle.txt"]);
     let most: Vec<&Value> = document["checks"].as_array().unwrap().iter().map(|one| &one["most_accepted"]).collect();
     assert_eq!((document["seed"].as_str(), most), (Some("0"), vec![&3.into(); 3]));
-    let readme = include_str!("../../../README.md").replace('\n', " ");
+    let readme = include_str!("../../../../README.md").replace('\n', " ");
     assert!(readme.contains("in 72 settings of shape, inputs and dtype: it accepts at most 3 of 10"), "{readme}");
     let settings = document["kernels"][0]["settings"].as_array().unwrap();
     assert_eq!(settings.len(), 72);
@@ -71,7 +71,7 @@ fn the_oracle_study() {
 
 #[test]
 fn the_tolerance_study() {
-    let document = check(&["study", "tolerance", "--cases", "50"], "tolerance", file!["data/study/tolerance.txt"]);
+    let document = check(&["study", "tolerance", "--cases", "50"], "tolerance", file!["../data/study/tolerance.txt"]);
     for rule in document["rules"].as_array().unwrap().iter().filter(|rule| rule["rule"] == "bound") {
         assert_eq!((&rule["observable"]["share"], &rule["false_alarms"]["part"]), (&1.0.into(), &0.into()), "{rule}");
     }
@@ -81,7 +81,7 @@ fn the_tolerance_study() {
 
 #[test]
 fn the_study_of_inputs() {
-    let document = check(&["study", "inputs", "--cases", "15"], "inputs", file!["data/study/inputs.txt"]);
+    let document = check(&["study", "inputs", "--cases", "15"], "inputs", file!["../data/study/inputs.txt"]);
     let strategies = document["strategies"].as_array().unwrap();
     let ours: Vec<&Value> = strategies.iter().filter(|one| one["is_our_default"] == true).collect();
     assert_eq!((strategies.len(), ours.len()), (7, 1));
@@ -90,7 +90,7 @@ fn the_study_of_inputs() {
 
 #[test]
 fn the_study_of_artifacts() {
-    let document = check(&["study", "artifacts"], "artifacts", file!["data/study/artifacts.txt"]);
+    let document = check(&["study", "artifacts"], "artifacts", file!["../data/study/artifacts.txt"]);
     let seen = |name: &str, by: &str| {
         let pair = document["pairs"].as_array().unwrap().iter().find(|pair| pair["wrong"] == name).unwrap();
         pair[by].as_bool()

@@ -1,10 +1,8 @@
 //! The launches that were recorded on a chip, repeated by the machine.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-mod fixture;
-
-use fixture::Project;
-use fixture::kernels::{json, stderr};
+use crate::fixture::Project;
+use crate::fixture::kernels::{json, stderr};
 
 const PACK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../gpuemu-ptx/tests/data/hardware");
 

@@ -1,9 +1,7 @@
 //! What functions of a project do to memory, with a real Python.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
-mod fixture;
-
-use fixture::{Project, text_of};
+use crate::fixture::{Project, text_of};
 use serde_json::Value;
 
 const HEAD: &str = "[project]\nname = \"p\"\nframework = \"numpy\"\n\n[validation]\nseed = 3\n\n[[ops]]\n\

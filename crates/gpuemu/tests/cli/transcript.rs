@@ -1,9 +1,7 @@
 //! The first quarter of an hour with gpuemu, as a new user types it in an empty folder.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
-mod fixture;
-
-use fixture::{Project, text_of};
+use crate::fixture::{Project, text_of};
 use snapbox::str;
 
 #[test]
@@ -81,7 +79,7 @@ against baseline v1 (threshold 10 %)
 
 /// The README shows this failure; `...` stands for what differs between machines.
 fn readme_shows(text: &str) {
-    let readme = include_str!("../../../README.md");
+    let readme = include_str!("../../../../README.md");
     let block = readme.split("exits with 1:\n\n```text\n").nth(1).unwrap().split("```").next().unwrap();
     for (shown, line) in block.lines().zip(text.lines()) {
         let mut rest = line;
@@ -148,7 +146,7 @@ against baseline good (threshold 10 %)
 #[test]
 fn the_complete_example_of_the_configuration_document_is_understood() {
     let project = Project::without_python();
-    project.write("gpuemu.toml", include_str!("../../gpuemu-common/tests/data/complete.toml"));
+    project.write("gpuemu.toml", include_str!("../../../gpuemu-common/tests/data/complete.toml"));
     // Its files are not there: the first thing that is missed is a reference script, not a key.
     let output = project.gpuemu(&["status"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
