@@ -52,9 +52,9 @@ fn cache_folder(cache_home: Option<OsString>, home: Option<PathBuf>) -> Result<P
     // The base-directory specification has relative paths ignored.
     let explicit = cache_home.map(PathBuf::from).filter(|path| path.is_absolute());
     let conventional = || home.filter(|path| path.is_absolute()).map(|path| path.join(".cache"));
-    let user_cache = explicit.or_else(conventional).ok_or_else(|| {
-        Failure::Environment("neither XDG_CACHE_HOME nor HOME says where downloads may lie".into())
-    })?;
+    let user_cache = explicit
+        .or_else(conventional)
+        .ok_or_else(|| Failure::Environment("neither XDG_CACHE_HOME nor HOME says where downloads may lie".into()))?;
     Ok(user_cache.join("gpuemu"))
 }
 
@@ -78,12 +78,17 @@ mod tests {
         let cache = env::temp_dir().join(format!("gpuemu-cache-{}", std::process::id()));
         let made = |intact: bool, fails: bool| {
             let mut count = 0;
-            let result = prepared_in(&cache, "thing", |_| intact, |folder| {
-                count += 1;
-                assert!(fs::read_dir(folder).unwrap().next().is_none(), "it begins empty");
-                fs::write(folder.join("content"), "").unwrap();
-                if fails { Err(Failure::Environment("no network".into())) } else { Ok(()) }
-            });
+            let result = prepared_in(
+                &cache,
+                "thing",
+                |_| intact,
+                |folder| {
+                    count += 1;
+                    assert!(fs::read_dir(folder).unwrap().next().is_none(), "it begins empty");
+                    fs::write(folder.join("content"), "").unwrap();
+                    if fails { Err(Failure::Environment("no network".into())) } else { Ok(()) }
+                },
+            );
             (count, result.is_ok())
         };
         assert_eq!(made(true, true), (1, false));

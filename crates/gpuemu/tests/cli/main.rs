@@ -14,6 +14,7 @@ mod running_daemon;
 
 mod calibrate;
 mod commands;
+mod config;
 mod conformance;
 mod corpus;
 mod corpus_grown;

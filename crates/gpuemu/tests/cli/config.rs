@@ -1,11 +1,10 @@
 //! `gpuemu config`: what editors are told of a configuration, and how it is changed.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
-mod fixture;
-
-use fixture::{Project, text_of};
 use serde_json::{Value, json};
 use snapbox::str;
+
+use crate::fixture::{Project, text_of};
 
 const CONFIG: &str = r#"# Two ops.
 [project]
