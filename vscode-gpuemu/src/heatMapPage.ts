@@ -48,20 +48,22 @@ function map(picture: ErrorPicture): string {
   const width = Math.ceil(columns / Math.max(1, column_step));
   const height = Math.ceil(rows / Math.max(1, row_step));
   const side = Math.max(2, Math.min(28, Math.floor(SIDE / Math.max(width, height, 1))));
+  // A tensor of few rows is drawn with higher ones: a line of pixels shows nothing.
+  const tall = Math.max(side, Math.min(24, Math.floor(96 / Math.max(height, 1))));
   const parts: string[] = [];
   for (let row = 0; row < height; row += 1) {
     for (let column = 0; column < width; column += 1) {
       const error = cells[row * width + column] ?? null;
       const place = `[${span(row, row_step, rows)}, ${span(column, column_step, columns)}]`;
       const title = `<title>${place}: ${escaped(errorText(error))}</title>`;
-      const at = `x="${column * side}" y="${row * side}" width="${side}" height="${side}"`;
+      const at = `x="${column * side}" y="${row * tall}" width="${side}" height="${tall}"`;
       parts.push(`<rect class="${cellClass(error)}" ${at}>${title}</rect>`);
     }
   }
-  parts.push(...tileLines(picture, side, width, height));
-  const [w, h] = [width * side, height * side];
+  const [w, h] = [width * side, height * tall];
+  parts.push(...tileLines(picture, { side, tall, w, h }));
   const label = `errors of ${escaped(picture.tensor)}`;
-  return `<svg role="img" aria-label="${label}" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}">${parts.join('')}</svg>`;
+  return `<svg role="img" aria-label="${label}" width="${w}" height="${h}" viewBox="0 0 ${w} ${h}" preserveAspectRatio="none">${parts.join('')}</svg>`;
 }
 
 function span(index: number, step: number, size: number): string {
@@ -70,18 +72,25 @@ function span(index: number, step: number, size: number): string {
   return first >= last ? String(first) : `${first}–${last}`;
 }
 
-function tileLines(picture: ErrorPicture, side: number, width: number, height: number): string[] {
+interface Sizes {
+  side: number;
+  tall: number;
+  w: number;
+  h: number;
+}
+
+function tileLines(picture: ErrorPicture, { side, tall, w, h }: Sizes): string[] {
   const { rows, columns, row_step, column_step } = picture.map;
   const lines: string[] = [];
   const tile = picture.column_tile?.size;
   for (let column = tile ?? columns; tile !== undefined && column < columns; column += tile) {
     const x = (column / column_step) * side;
-    lines.push(`<line class="tile" x1="${x}" y1="0" x2="${x}" y2="${height * side}"/>`);
+    lines.push(`<line class="tile" x1="${x}" y1="0" x2="${x}" y2="${h}"/>`);
   }
   const rowTile = picture.row_tile?.size;
   for (let row = rowTile ?? rows; rowTile !== undefined && row < rows; row += rowTile) {
-    const y = (row / row_step) * side;
-    lines.push(`<line class="tile" x1="0" y1="${y}" x2="${width * side}" y2="${y}"/>`);
+    const y = (row / row_step) * tall;
+    lines.push(`<line class="tile" x1="0" y1="${y}" x2="${w}" y2="${y}"/>`);
   }
   return lines;
 }
@@ -117,7 +126,7 @@ const LEGEND: [string, string][] = [
 const STYLE = `
 body { font: var(--vscode-font-size) var(--vscode-font-family); color: var(--vscode-foreground); padding: 0 1.5em 2em; }
 code { font-family: var(--vscode-editor-font-family); }
-svg { background: var(--vscode-editorWidget-background); display: block; margin: 1em 0; max-width: 100%; height: auto; }
+svg { background: var(--vscode-editorWidget-background); display: block; margin: 1em 0; max-width: 100%; }
 .wide { overflow-x: auto; }
 rect { stroke: var(--vscode-editor-background); stroke-width: 0.5; }
 .tile { stroke: var(--vscode-foreground); stroke-dasharray: 4 3; }
@@ -130,6 +139,7 @@ td { color: #111; } small { opacity: 0.75; }
 .level-2 { fill: #ffd97a; background: #ffd97a; --cell: #ffd97a; } .level-3 { fill: #ffb04f; background: #ffb04f; --cell: #ffb04f; }
 .level-4 { fill: #f67f4b; background: #f67f4b; --cell: #f67f4b; } .level-5 { fill: #e04b3a; background: #e04b3a; --cell: #e04b3a; }
 .level-6 { fill: #b3202c; background: #b3202c; --cell: #b3202c; }
+td.level-5, td.level-6 { color: #fff; }
 .level-special { fill: #b57edc; background: #b57edc; --cell: #b57edc; } .level-unknown { fill: #9b9b9b; background: #9b9b9b; --cell: #9b9b9b; }
 `;
 

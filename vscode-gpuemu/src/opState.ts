@@ -119,7 +119,8 @@ export class ProjectState {
   /** Whether a case that failed once is open, mended, or not known to be either. */
   standing(result: ValidationResult): 'open' | 'mended' | 'unknown' {
     const state = this.op(result.op);
-    if (this.failure(result) !== undefined) {
+    const smallest = state.failures.flatMap((failure) => failure.smallest?.result ?? []);
+    if (this.failure(result) !== undefined || smallest.some((known) => same(known, result))) {
       return 'open';
     }
     return state.mended.has(caseKey(result)) || state.clean.has(result.dtype) ? 'mended' : 'unknown';

@@ -8,7 +8,7 @@ import * as path from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { CodeServer, needed } from './codeServer.ts';
-import { CONFIGURATION, DEFINITION_LINE, OP_LINE, RIGHT_TEXT, WRONG_LINE, writeProject } from './project.ts';
+import { CONFIGURATION, DEFINITION_LINE, OP_LINE, RIGHT_TEXT, STORE_LINE, WRONG_LINE, writeProject } from './project.ts';
 import { Workbench } from './workbench.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'gpuemu-vscode-'));
@@ -166,7 +166,7 @@ step('the quick fix minimises the failure', async () => {
   const minimised = commands().find((line) => line.startsWith('minimize '));
   assert.equal(minimised?.split(' ')[1], seed, 'the seed is unchanged, digit by digit');
   assert.ok(BigInt(seed) > 1n << 63n);
-  await workbench.screenshot('minimised');
+  await workbench.screenshot('problems');
 });
 
 step('a run of the Test Explorer tries all ops in all dtypes', async () => {
@@ -184,7 +184,6 @@ step('the heat map shows where the output is wrong', async () => {
   await page.locator('h2', { hasText: 'softmax, float16: value' }).waitFor();
   await page.locator('svg rect').first().waitFor();
   assert.match(await page.locator('body').innerText(), /\d+ of \d+ elements of out\[[\d, ]+\] are wrong/);
-  await workbench.screenshot('heat-map');
   await workbench.command('View: Close All Editors');
 });
 
@@ -206,7 +205,7 @@ step('the tolerance is adjusted in gpuemu.toml, and its comments stay', async ()
   const menu = await workbench.quickFixes(OP_LINE, 10);
   await menu.locator('.monaco-list-row', { hasText: 'Adjust the tolerance of softmax in float16' }).click();
   await workbench.answer('atol = 0.05, rtol = 0');
-  await workbench.page.locator('.view-line', { hasText: 'float16 = { atol = 5e-2, rtol = 0e0 }' }).waitFor();
+  await workbench.page.locator('.view-line', { hasText: 'float16 = { atol = 0.05, rtol = 0.0 }' }).waitFor();
   await workbench.page.locator('.view-line', { hasText: '# tile by tile' }).waitFor();
   await workbench.screenshot('tolerance');
   await workbench.page.keyboard.press('Control+z');
@@ -222,6 +221,28 @@ step('the Failures view lists what is stored', async () => {
   // None of them was run since it failed and passed.
   assert.equal(await rows.locator('.codicon-pass').count(), 0);
   await workbench.screenshot('failures');
+  await rows.filter({ hasText: '3x13 H=143' }).click();
+  const page = workbench.webview('softmax: where it is wrong');
+  await page.locator('p', { hasText: '5577 of 5577 elements of out[3, 13, 143]' }).waitFor();
+  await workbench.page.keyboard.press('Control+j');
+  await page.locator('table').waitFor();
+  await workbench.screenshot('heat-map');
+  await workbench.page.keyboard.press('Control+j');
+  await workbench.command('View: Close All Editors');
+});
+
+step('a kernel is sanitized, and what is wrong is shown at its line', async () => {
+  await workbench.openFile('fill.ptx');
+  await workbench.command('gpuemu: Sanitize Kernel');
+  await workbench.answer('--grid 1 --block 64 --arg i32:out:32');
+  await workbench.showProblems();
+  const problem = workbench.problems(/out of bounds: write of 4 bytes/);
+  await problem.waitFor();
+  assert.match(await problem.innerText(), new RegExp(`Ln ${STORE_LINE}, Col`));
+  await workbench.openFile('fill.ptx');
+  await workbench.command('gpuemu: Sanitize Kernel');
+  await workbench.answer('--grid 1 --block 32 --arg i32:out:32');
+  await problem.waitFor({ state: 'detached' });
 });
 
 step('the status bar follows the daemon being stopped and started', async () => {
@@ -245,6 +266,21 @@ step('mending the op and saving clears everything', async () => {
   await workbench.page.locator('.test-explorer [aria-label*="float16 (Passed)"]').first().waitFor();
   assert.equal(await workbench.page.locator('.test-explorer [aria-label*="(Failed)"]').count(), 0);
   await workbench.screenshot('all-clear');
+});
+
+step('a continuous run of the Test Explorer takes the place of validation on save', async () => {
+  const eye = workbench.page.locator('.composite.title a.action-label[class*="continuous-run"]').first();
+  await eye.click();
+  await workbench.choose('Run');
+  await workbench.page.locator('.quick-input-widget .monaco-button', { hasText: 'OK' }).click();
+  await workbench.page.locator('.composite.title a.action-label[class*="continuous-run-off"]').first().waitFor();
+  const before = commands().length;
+  await workbench.openFile('kernels/activations.py');
+  await workbench.replaceLine(1, '# Activations.');
+  await workbench.save();
+  await expectSoon(() => Promise.resolve(commands().slice(before).includes('test --format json --op relu')), 'a full run');
+  await eye.click();
+  assert.ok(!commands().slice(before).some((line) => line.includes('--quick')));
 });
 
 step('a mistake in gpuemu.toml is underlined at its characters while one types', async () => {

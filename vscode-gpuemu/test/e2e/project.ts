@@ -73,6 +73,26 @@ def relu(input):
     return np.maximum(input, 0)
 `;
 
+const KERNEL = `.version 8.0
+.target sm_80
+.address_size 64
+
+.visible .entry fill(.param .u64 out)
+{
+    .reg .b64 %rd<4>;
+    .reg .b32 %r<2>;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 4;
+    add.s64 %rd3, %rd1, %rd2;
+    st.global.u32 [%rd3], %r1;
+    ret;
+}
+`;
+
+/** Where the kernel stores, one element a thread. */
+export const STORE_LINE = KERNEL.split('\n').findIndex((line) => line.includes('st.global')) + 1;
+
 export function writeProject(folder: string): void {
   const write = (name: string, text: string): void => {
     const file = path.join(folder, name);
@@ -83,4 +103,5 @@ export function writeProject(folder: string): void {
   write('kernels/__init__.py', '');
   write('kernels/softmax.py', SOFTMAX);
   write('kernels/activations.py', ACTIVATIONS);
+  write('fill.ptx', KERNEL);
 }

@@ -1,12 +1,15 @@
 // The window of VS Code in a browser, as a user sees it.
 
-import { mkdirSync } from 'node:fs';
+import { copyFileSync, mkdirSync } from 'node:fs';
 import * as path from 'node:path';
 
 import { chromium, type Browser, type FrameLocator, type Locator, type Page } from 'playwright-core';
 
 /** Milliseconds that anything may take; on a busy machine a run of all cases takes a while. */
 const PATIENCE = Number(process.env['GPUEMU_TEST_PATIENCE'] ?? 60_000);
+
+/** Pictures of the README. */
+const IN_README = ['problems', 'heat-map'];
 
 export class Workbench {
   private pictures = 0;
@@ -34,11 +37,15 @@ export class Workbench {
     await this.browser.close();
   }
 
-  /** Keeps a picture of the window. */
+  /** Keeps a picture of the window. With GPUEMU_TEST_WRITE=1 those of the README are written anew. */
   async screenshot(name: string): Promise<void> {
     this.pictures += 1;
     const number = String(this.pictures).padStart(2, '0');
-    await this.page.screenshot({ path: path.join(this.artifacts, `${number}-${name}.png`) });
+    const file = path.join(this.artifacts, `${number}-${name}.png`);
+    await this.page.screenshot({ path: file });
+    if (process.env['GPUEMU_TEST_WRITE'] === '1' && IN_README.includes(name)) {
+      copyFileSync(file, path.join('images', `${name}.png`));
+    }
   }
 
   private get input(): Locator {

@@ -83,6 +83,7 @@ void test('the smallest form belongs to its failure', () => {
   const [original, minimized] = [failedResult({ seed: '1' }), failedResult({ seed: '1', sizes: 'H=65', minimized: true })];
   state.addMinimized({ original, minimized, neighbour: { dimension: 'H', fails: 65, passes: 64 }, runs: 30 });
   assert.equal(state.failure(original)?.smallest?.result.sizes, 'H=65');
+  assert.equal(state.standing(minimized), 'open');
   assert.equal(state.failure(failedResult({ seed: '2' })), undefined);
 });
 
