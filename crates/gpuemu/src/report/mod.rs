@@ -2,15 +2,23 @@
 
 pub mod access;
 pub mod artifacts;
+pub mod github;
+pub mod issues;
 pub mod junit;
 pub mod kernel_comparison;
 pub mod kernels;
+pub mod markdown;
+mod markdown_text;
+pub mod places;
+mod ranking;
+pub mod rules;
+pub mod sarif;
 pub mod style;
 pub mod text;
 
 use gpuemu_common::artifact::KernelReport;
 use gpuemu_common::protocol::FuzzConfig;
-use gpuemu_common::report::{Conclusion, REPORT_VERSION, RunReport};
+use gpuemu_common::report::{Conclusion, REPORT_VERSION, RunReport, UNCHANGED};
 use gpuemu_common::shard::{RunPart, Shard};
 
 use crate::exit_code;
@@ -18,8 +26,15 @@ use crate::expected_error::ExpectedError;
 use crate::format::{ReportFormat, ReportOutput};
 use crate::session::Session;
 
-/// Writes a report as asked for; the number is the exit status.
+/// Writes the report on a run as asked for, and tells GitHub of it in one of its workflows; the number is the exit status.
 pub fn write(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
+    let code = render(report, output)?;
+    github::tell(report);
+    Ok(code)
+}
+
+/// Writes a report as asked for; the number is the exit status.
+pub fn render(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
     let text = match output.format {
         ReportFormat::Text => text::run(report),
         ReportFormat::Json => {
@@ -28,6 +43,8 @@ pub fn write(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedEr
             text
         }
         ReportFormat::Junit => junit::run(report)?,
+        ReportFormat::Sarif => sarif::run(report)?,
+        ReportFormat::Markdown => markdown::run(report),
     };
     output.write(&text)?;
     Ok(exit_code_of(report))
@@ -40,7 +57,6 @@ pub fn write_without_ops(
     shard: Option<Shard>,
     output: &ReportOutput,
 ) -> Result<u8, ExpectedError> {
-    let nothing = kernels.is_empty();
     let mut report = RunReport {
         version: REPORT_VERSION,
         gpuemu: env!("CARGO_PKG_VERSION").to_string(),
@@ -49,7 +65,7 @@ pub fn write_without_ops(
         run: 0,
         time: 0,
         seconds: 0.0,
-        mode: "changed".to_string(),
+        mode: UNCHANGED.to_string(),
         seed: 0,
         settings: FuzzConfig::default(),
         part: shard.map(|shard| RunPart { shard, warnings: Vec::new() }),
@@ -62,9 +78,8 @@ pub fn write_without_ops(
         warnings: Vec::new(),
         evidence: None,
     };
-    report.passed = nothing || report.conclusion() == Conclusion::Passed;
-    let code = write(&report, output)?;
-    Ok(if nothing { exit_code::PASSED } else { code })
+    report.passed = report.conclusion() == Conclusion::Passed;
+    write(&report, output)
 }
 
 /// What a run makes of the exit status.
