@@ -1,7 +1,7 @@
 //! Baselines of ops that are compiled kernels: a tag and a file say the same.
 
-use crate::fixture::kernels::{gpuemu, stdout};
-use crate::projects;
+use super::fixture::kernels::{gpuemu, stdout};
+use super::projects;
 
 #[test]
 fn a_tag_and_a_file_catch_an_error_that_grew_within_the_tolerance() {

@@ -1,10 +1,10 @@
 //! The comment on the pull request: one, kept up to date, and never the reason for a verdict.
 
-use crate::fixture::Project;
-use crate::github_api::{Comment, GithubApi};
-use crate::github_job::{GithubJob, StepsRun, pull_request};
-use crate::programs::missing;
-use crate::projects;
+use super::fixture::Project;
+use super::github_api::{Comment, GithubApi};
+use super::github_job::{GithubJob, StepsRun, pull_request};
+use super::programs::missing;
+use super::projects;
 
 const MARKER: &str = "<!-- gpuemu-report -->\n";
 
@@ -65,7 +65,8 @@ fn who_may_not_write_is_warned_and_gets_the_verdict() {
     assert_eq!(run.status(), 0, "{}", run.log);
     assert!(run.log.contains("401 Bad credentials") && !run.log.contains("somebody else"), "{}", run.log);
     // Nobody answers at all.
-    let mut job = GithubJob::new(&projects::passing(), pull_request(7));
+    let project = projects::passing();
+    let mut job = GithubJob::new(&project, pull_request(7));
     job.variables.insert("GITHUB_API_URL".to_string(), "http://127.0.0.1:9".to_string());
     let run = job.run_action(&[("comment", "true"), ("quick", "true")]);
     assert_eq!(run.status(), 0, "{}", run.log);
@@ -83,7 +84,7 @@ fn a_report_that_is_too_long_is_cut() {
     std::fs::write(&report, MARKER.to_string() + &"ä".repeat(70_000)).unwrap();
     let post = |report: &std::path::Path| {
         std::process::Command::new("bash")
-            .arg(crate::yaml::integration("github-action/comment.sh"))
+            .arg(super::yaml::integration("github-action/comment.sh"))
             .env("REPORT_MARKDOWN", report)
             .envs([("PULL_REQUEST", "7"), ("COMMENT_NAME", "c"), ("GITHUB_TOKEN", "the-token")])
             .envs([("GITHUB_API_URL", api.url.as_str()), ("GITHUB_REPOSITORY", "owner/kernels")])

@@ -199,5 +199,7 @@ fn expressions_are_evaluated_as_github_does() {
         assert_eq!(context.evaluate(expression), expected, "{expression}");
     }
     assert_eq!(context.fill(&"a ${{ github.event.pull_request.number }} b ${{ github.none }}".into()), "a 7 b ");
-    assert!(!context.runs(None) && !context.runs(Some(&"true".into())) && context.runs(Some(&"${{ always() }}".into())));
+    assert!(
+        !context.runs(None) && !context.runs(Some(&"true".into())) && context.runs(Some(&"${{ always() }}".into()))
+    );
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::fixture::Project;
-use crate::github_job::{GithubJob, StepsRun, pull_request, schedule};
-use crate::programs::missing;
-use crate::{projects, yaml};
+use super::fixture::Project;
+use super::github_job::{GithubJob, StepsRun, pull_request, schedule};
+use super::programs::missing;
+use super::{projects, yaml};
 
 const REPORTS: [(&str, &str); 5] = [
     ("report-json", "report.json"),
@@ -55,7 +55,10 @@ fn every_input_is_used_and_every_expression_names_what_there_is() {
         let script = step["run"].as_str().unwrap().split('/').nth(1).unwrap().trim_end_matches('"');
         let script = std::fs::read_to_string(folder.join(script)).unwrap();
         for name in keys(&step["env"]) {
-            assert!(script.contains(&format!("${name}")) || script.contains(&format!("${{{name}")), "{name} is not read");
+            assert!(
+                script.contains(&format!("${name}")) || script.contains(&format!("${{{name}")),
+                "{name} is not read"
+            );
         }
     }
 }
@@ -102,7 +105,8 @@ fn a_project_that_fails_ends_with_1_after_its_reports_were_kept() {
         assert!(job.machine.path().join("artifacts/gpuemu-report").join(file).is_file(), "{file}");
     }
     assert!(run.log.contains("FAIL   masked") && run.log.contains("::error "), "{}", run.log);
-    let failed: Vec<&str> = run.statuses.iter().filter(|(_, status)| *status != 0).map(|(name, _)| name.as_str()).collect();
+    let failed: Vec<&str> =
+        run.statuses.iter().filter(|(_, status)| *status != 0).map(|(name, _)| name.as_str()).collect();
     assert_eq!(failed, ["Pass or fail"]);
 }
 
@@ -141,7 +145,9 @@ fn a_gpuemu_that_crashes_or_leaves_no_report_never_passes() {
     let project = projects::passing();
     let with_program = |script: &str, action: &str| -> StepsRun {
         let mut job = GithubJob::new(&project, schedule());
-        job.replace_gpuemu(&format!("case \"$*\" in --version) echo gpuemu 1 ;; *status*) exit 2 ;; {action}) {script} ;; esac"));
+        job.replace_gpuemu(&format!(
+            "case \"$*\" in --version) echo gpuemu 1 ;; *status*) exit 2 ;; {action}) {script} ;; esac"
+        ));
         job.run_action(&[])
     };
     let killed = with_program("kill -KILL $$", "*ci*");
@@ -222,8 +228,10 @@ fn shards_are_joined_and_only_the_whole_is_published() {
     assert!(merged.given_to("github/codeql-action/upload-sarif").is_some());
     assert_eq!(merged.given_to("actions/upload-artifact").unwrap()["name"], "gpuemu-report");
     let cases = |run: &StepsRun| {
-        let report: Value = serde_json::from_str(&std::fs::read_to_string(&run.outputs["report-json"]).unwrap()).unwrap();
-        let count = |name: &str| report["ops"].as_array().unwrap().iter().map(|op| op[name].as_u64().unwrap()).sum::<u64>();
+        let report: Value =
+            serde_json::from_str(&std::fs::read_to_string(&run.outputs["report-json"]).unwrap()).unwrap();
+        let count =
+            |name: &str| report["ops"].as_array().unwrap().iter().map(|op| op[name].as_u64().unwrap()).sum::<u64>();
         (count("cases"), count("failed"))
     };
     let mut job = GithubJob::new(&project, schedule());

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use snapbox::cmd::cargo_bin;
 use tempfile::TempDir;
 
-use crate::expression::Context;
-use crate::fixture::Project;
-use crate::yaml;
+use super::expression::Context;
+use super::fixture::Project;
+use super::yaml;
 
 /// The steps of an action or a workflow that ran.
 #[derive(Debug, Default)]
@@ -231,7 +231,8 @@ impl GithubJob {
         match uses.split_once('@').unwrap().0 {
             "actions/checkout" | "actions/setup-python" => {}
             "github/codeql-action/upload-sarif" => {
-                let sarif: Value = serde_json::from_str(&std::fs::read_to_string(&with["sarif_file"]).unwrap()).unwrap();
+                let sarif: Value =
+                    serde_json::from_str(&std::fs::read_to_string(&with["sarif_file"]).unwrap()).unwrap();
                 assert_eq!(sarif["version"], "2.1.0");
             }
             "actions/upload-artifact" => {

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::fixture::Project;
-use crate::gitlab_job::Pipeline;
-use crate::{projects, yaml};
+use super::fixture::Project;
+use super::gitlab_job::Pipeline;
+use super::{projects, yaml};
 
 const SHELLS: [&str; 2] = ["bash", "sh"];
 
@@ -72,7 +72,8 @@ fn a_project_may_lie_in_a_folder_and_names_are_not_run() {
     let run = quick.run("gpuemu-quick", "sh", project.folder.path(), &[]);
     assert_eq!(run.status, 0, "{}", run.log);
     assert_eq!(names(&quick, "gpuemu-quick", &project), REPORTS);
-    let hostile = pipeline(&[MERGE_REQUEST, ("GPUEMU_DIRECTORY", folder), ("GPUEMU_BASELINE", "x $(touch owned).json")]);
+    let hostile =
+        pipeline(&[MERGE_REQUEST, ("GPUEMU_DIRECTORY", folder), ("GPUEMU_BASELINE", "x $(touch owned).json")]);
     let run = hostile.run("gpuemu-quick", "sh", project.folder.path(), &[]);
     assert_eq!(run.status, 2, "{}", run.log);
     assert!(run.log.contains("there is no report x $(touch owned).json"), "{}", run.log);

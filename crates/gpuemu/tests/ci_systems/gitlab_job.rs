@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use snapbox::cmd::cargo_bin;
 use tempfile::TempDir;
 
-use crate::yaml;
+use super::yaml;
 
 /// A pipeline.
 pub struct Pipeline {

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use snapbox::cmd::{Command, cargo_bin};
 
-use crate::fixture;
-use crate::github_job::{GithubJob, schedule};
-use crate::programs::missing;
-use crate::projects;
+use super::fixture;
+use super::github_job::{GithubJob, schedule};
+use super::programs::missing;
+use super::projects;
 
 /// Writes wheels `gpuemu-VERSION` with a program that is the gpuemu of this build.
 const WHEELS: &str = r#"
@@ -26,7 +26,9 @@ for version in versions:
     files[f"{described}/RECORD"] = "".join(f"{name},,\n" for name in [*files, f"{described}/RECORD"])
     with zipfile.ZipFile(pathlib.Path(folder, f"gpuemu-{version}-py3-none-any.whl"), "w") as wheel:
         for name, text in files.items():
-            wheel.writestr(name, text)
+            entry = zipfile.ZipInfo(name)
+            entry.external_attr = 0o100755 << 16
+            wheel.writestr(entry, text)
 "#;
 
 /// A Python of its own, and a folder with wheels that its pip takes packages from.

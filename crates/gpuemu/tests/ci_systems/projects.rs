@@ -1,7 +1,7 @@
 //! Projects that CI is tried on: softmax kernels, compiled and run by gpuemu itself, so that nothing has to be installed.
 
-use crate::fixture::Project;
-use crate::fixture::kernels::softmax_kernel;
+use super::fixture::Project;
+use super::fixture::kernels::softmax_kernel;
 
 fn config(kernels: &str, op: &str) -> String {
     format!("[project]\nname = \"checked\"\nframework = \"numpy\"\n\n[ci]\nfuzz_iterations = 40\n\n{kernels}{op}")

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::programs::missing;
-use crate::yaml;
+use super::programs::missing;
+use super::yaml;
 
 fn check(shell: &str, name: &str, script: &str) {
     let mut child = Command::new("shellcheck")
@@ -36,7 +36,7 @@ fn shellcheck_finds_nothing() {
         }
     }
     assert_eq!(scripts, 5);
-    let gitlab = crate::gitlab_job::Pipeline::new(&yaml::integration("gitlab/gpuemu.gitlab-ci.yml"), &[]);
+    let gitlab = super::gitlab_job::Pipeline::new(&yaml::integration("gitlab/gpuemu.gitlab-ci.yml"), &[]);
     for job in ["gpuemu-quick", "gpuemu-thorough", "gpuemu-shard", "gpuemu-merge"] {
         let job = gitlab.job(job);
         let lines = ["before_script", "script"].iter().flat_map(|part| job[*part].as_array().unwrap());

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use snapbox::str;
 use tempfile::TempDir;
 
-use crate::fixture::{Project, text_of};
-use crate::github_api::GithubApi;
-use crate::github_job::{GithubJob, pull_request, schedule};
-use crate::gitlab_job::Pipeline;
-use crate::programs::missing;
-use crate::{projects, yaml};
+use super::fixture::{Project, text_of};
+use super::github_api::GithubApi;
+use super::github_job::{GithubJob, pull_request, schedule};
+use super::gitlab_job::Pipeline;
+use super::programs::missing;
+use super::{projects, yaml};
 
 const WORKFLOW: &str = ".github/workflows/gpuemu.yml";
 
@@ -142,7 +142,7 @@ fn each_event_runs_its_job_alone() {
     let mut by_hand = schedule();
     by_hand["event_name"] = "workflow_dispatch".into();
     for (github, expected) in [(pull_request(7), "quick"), (schedule(), "thorough"), (by_hand, "thorough")] {
-        let context = crate::expression::Context { values: json!({ "github": github }), failed: false };
+        let context = super::expression::Context { values: json!({ "github": github }), failed: false };
         let jobs = workflow["jobs"].as_object().unwrap().iter();
         let runs: Vec<&String> = jobs.filter(|(_, job)| context.runs(job.get("if"))).map(|(name, _)| name).collect();
         assert_eq!(runs, [expected]);
@@ -205,8 +205,7 @@ fn a_bad_night_is_no_baseline() {
 fn the_pipeline_of_gitlab_that_was_written_runs() {
     let project = projects::passing();
     project.gpuemu(&["init", "--ci", "gitlab"]).assert().success();
-    let pipeline =
-        Pipeline::new(&project.path(".gitlab-ci.yml"), &[("CI_PIPELINE_SOURCE", "merge_request_event")]);
+    let pipeline = Pipeline::new(&project.path(".gitlab-ci.yml"), &[("CI_PIPELINE_SOURCE", "merge_request_event")]);
     assert_eq!(pipeline.jobs(), ["gpuemu-quick"]);
     let run = pipeline.run("gpuemu-quick", "sh", project.folder.path(), &[]);
     assert_eq!(run.status, 0, "{}", run.log);
