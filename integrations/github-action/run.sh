@@ -30,6 +30,8 @@ if [[ -n $INPUT_CONFIG ]]; then
 fi
 if [[ -n $INPUT_PYTHON ]]; then
   GPUEMU_PYTHON=$(command -v "$INPUT_PYTHON") || refuse "there is no Python '$INPUT_PYTHON'"
+  # A path from this folder is one from every other.
+  [[ $GPUEMU_PYTHON == /* ]] || GPUEMU_PYTHON=$PWD/$GPUEMU_PYTHON
   export GPUEMU_PYTHON
 fi
 

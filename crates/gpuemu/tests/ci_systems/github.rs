@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::expression::Context;
 use super::fixture::Project;
 use super::github_job::{GithubJob, StepsRun, pull_request, schedule};
 use super::programs::missing;
@@ -282,4 +283,19 @@ fn a_daemon_that_was_started_before_does_the_work() {
     let run = job.run_action(&[("quick", "true")]);
     assert_eq!(run.status(), 0, "{}", run.log);
     project.gpuemu(&["daemon", "status"]).assert().success();
+}
+
+#[test]
+fn an_upload_that_is_refused_fails_the_job_except_on_a_fork() {
+    let action = yaml::read(&yaml::integration("github-action/action.yml"));
+    let steps = action["runs"]["steps"].as_array().unwrap();
+    let upload = steps.iter().find(|step| step["uses"].as_str().is_some_and(|uses| uses.contains("sarif"))).unwrap();
+    let may_fail = |github: &Value| {
+        let context = Context { values: serde_json::json!({ "github": github }), failed: false };
+        context.fill(&upload["continue-on-error"])
+    };
+    let mut fork = pull_request(7);
+    assert_eq!((may_fail(&fork), may_fail(&schedule())), ("false".to_string(), "false".to_string()));
+    fork["event"]["pull_request"]["head"]["repo"]["fork"] = true.into();
+    assert_eq!(may_fail(&fork), "true");
 }

@@ -61,6 +61,7 @@ fn pip_installs_the_version_that_is_asked_for() {
         let wheels = folder.path().join("wheels").display().to_string();
         job.variables.insert("PIP_NO_INDEX".to_string(), "1".to_string());
         job.variables.insert("PIP_FIND_LINKS".to_string(), wheels);
+        // What is named later counts.
         let python = ("python", python.to_str().unwrap());
         job.run_action(&[&[python, ("quick", "true")], inputs].concat())
     };
@@ -71,6 +72,12 @@ fn pip_installs_the_version_that_is_asked_for() {
     Command::new(&python).args(uninstall).assert().success();
     let newest = run(&[], false);
     assert!(newest.status() == 0 && newest.log.contains("installed gpuemu 0.0.9 in "), "{}", newest.log);
+    // A Python may be named from the working directory.
+    std::fs::create_dir(project.path("inner")).unwrap();
+    std::os::unix::fs::symlink(folder.path().join("environment"), project.path("inner/venv")).unwrap();
+    let inputs = [("working-directory", "inner"), ("python", "venv/bin/python3"), ("version", "0.0.8")];
+    let relative = run(&inputs, true);
+    assert!(relative.status() == 0 && relative.log.contains("/inner/venv/bin"), "{}", relative.log);
     let kept = run(&[], true);
     assert!(kept.status() == 0 && kept.log.contains("is there already"), "{}", kept.log);
     let same = run(&[("version", env!("CARGO_PKG_VERSION"))], true);

@@ -124,8 +124,8 @@ fn refuse_to_overwrite(files: &[NewFile]) -> Result<(), ExpectedError> {
         [] => Ok(()),
         [one] if one.ends_with(".gitlab-ci.yml") => Err(ExpectedError::new(
             format!("{one} is already there; nothing was written"),
-            "write it into an empty folder with `gpuemu init FOLDER --ci gitlab`, put it beside yours as gpuemu.gitlab-ci.yml \
-             and add `include: { local: gpuemu.gitlab-ci.yml }`, or write over yours with --force",
+            "write it into a folder outside of the repository with `gpuemu init FOLDER --ci gitlab`, put it beside yours as \
+             gpuemu.gitlab-ci.yml and add `include: { local: gpuemu.gitlab-ci.yml }`, or write over yours with --force",
         )),
         [one] => Err(already_there(&format!("{one} is already there"))),
         many => Err(already_there(&format!("{} are already there", many.join(", ")))),
@@ -158,15 +158,13 @@ fn write_file(path: &Path, text: &str, force: bool) -> Result<(), ExpectedError>
 fn next_steps(arguments: &Arguments, adds_ci_alone: bool) -> Vec<NextStep> {
     let step = |command: &str, purpose| NextStep { command: command.to_string(), purpose };
     let mut steps = Vec::new();
-    if adds_ci_alone {
-        steps.push(step("gpuemu ci --quick", "what a change will be checked by"));
-        steps.push(step("git add --all", "commit the new files: every change is checked from then on"));
-        return steps;
-    }
     if arguments.directory != Path::new(".") {
         steps.push(step(&format!("cd {}", shell_word(&arguments.directory)), ""));
     }
-    if arguments.with_examples {
+    if adds_ci_alone {
+        steps.push(step("gpuemu ci --quick", "what a change will be checked by"));
+        steps.push(step("git add --all", "commit the new files: every change is checked from then on"));
+    } else if arguments.with_examples {
         steps.push(step("gpuemu test", "both ops pass"));
         steps.push(step("edit kernels/softmax.py", "break it: fill the lanes beyond the end with 0 in place of -inf"));
         steps.push(step("gpuemu test", "now it fails, with a seed that replays"));
