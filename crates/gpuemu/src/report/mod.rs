@@ -2,14 +2,22 @@
 
 pub mod access;
 pub mod artifacts;
+pub mod github;
+pub mod issues;
 pub mod junit;
 pub mod kernel_comparison;
 pub mod kernels;
+pub mod markdown;
+mod markdown_text;
+pub mod places;
+mod ranking;
+pub mod rules;
+pub mod sarif;
 pub mod style;
 pub mod text;
 
 use gpuemu_common::artifact::KernelReport;
-use gpuemu_common::report::{Conclusion, RunReport};
+use gpuemu_common::report::{Conclusion, RunReport, UNCHANGED};
 use gpuemu_common::shard::{RunPart, Shard};
 
 use crate::exit_code;
@@ -17,8 +25,15 @@ use crate::expected_error::ExpectedError;
 use crate::format::{ReportFormat, ReportOutput};
 use crate::session::Session;
 
-/// Writes a report as asked for; the number is the exit status.
+/// Writes the report on a run as asked for, and tells GitHub of it in one of its workflows; the number is the exit status.
 pub fn write(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
+    let code = render(report, output)?;
+    github::tell(report);
+    Ok(code)
+}
+
+/// Writes a report as asked for; the number is the exit status.
+pub fn render(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
     let text = match output.format {
         ReportFormat::Text => text::run(report),
         ReportFormat::Json => {
@@ -27,6 +42,8 @@ pub fn write(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedEr
             text
         }
         ReportFormat::Junit => junit::run(report)?,
+        ReportFormat::Sarif => sarif::run(report)?,
+        ReportFormat::Markdown => markdown::run(report),
     };
     output.write(&text)?;
     Ok(exit_code_of(report))
@@ -39,15 +56,13 @@ pub fn write_without_ops(
     shard: Option<Shard>,
     output: &ReportOutput,
 ) -> Result<u8, ExpectedError> {
-    let nothing = kernels.is_empty();
     let mut report = RunReport {
         part: shard.map(|shard| RunPart { shard, warnings: Vec::new() }),
         kernels,
-        ..RunReport::blank(env!("CARGO_PKG_VERSION"), &session.config, "changed")
+        ..RunReport::blank(env!("CARGO_PKG_VERSION"), &session.config, UNCHANGED)
     };
-    report.passed = nothing || report.conclusion() == Conclusion::Passed;
-    let code = write(&report, output)?;
-    Ok(if nothing { exit_code::PASSED } else { code })
+    report.passed = report.conclusion() == Conclusion::Passed;
+    write(&report, output)
 }
 
 /// What a run makes of the exit status.
