@@ -25,6 +25,9 @@ pub const INDEPENDENT: &str = "independent";
 /// Like [`PYTORCH`]: kernels that are compiled, which the step of that name runs beside the Rust tests of them.
 pub const KERNELS: &str = "kernels";
 
+/// Like [`PYTORCH`]: pages of reports, which need a browser in place of a framework.
+pub const BROWSER: &str = "browser";
+
 /// The program that writes cases of the engine's references, and the variable by which the tests find it.
 const CASES: (&str, &str) = ("reference_cases", "GPUEMU_REFERENCE_CASES");
 
@@ -37,6 +40,7 @@ pub const WITHOUT_FRAMEWORKS: &[&str] = &[
     "--ignore-glob=python/tests/test_*tensorflow*.py",
     "--ignore-glob=python/tests/test_*independent*.py",
     "--ignore-glob=python/tests/test_*kernels*.py",
+    "--ignore-glob=python/tests/test_*browser*.py",
 ];
 
 /// Runs the tests of a framework.
@@ -110,7 +114,7 @@ mod tests {
 
     #[test]
     fn what_a_framework_runs_the_other_tests_leave_out() {
-        for framework in [PYTORCH, JAX, TENSORFLOW, INDEPENDENT, KERNELS] {
+        for framework in [PYTORCH, JAX, TENSORFLOW, INDEPENDENT, KERNELS, BROWSER] {
             let ignored = format!("--ignore-glob={TESTS}/{}", pattern(framework));
             assert!(WITHOUT_FRAMEWORKS.contains(&ignored.as_str()), "{ignored}");
         }

@@ -62,6 +62,7 @@ pub const STEPS: &[Step] = &[
     Step::new("jax", 180, Work::Framework(JAX)),
     Step::new("tensorflow", 180, Work::Framework(TENSORFLOW)),
     Step::new("kernels", 300, Work::CargoBesideKernels(KERNEL_TESTS)),
+    Step::new("browser", 60, Work::Browser),
     Step::new("vectors", 60, Work::PythonBesideNative(&[VECTORS_SCRIPT, "--check"])),
     Step::new("two-commands", 300, Work::CorpusCheck),
     Step::new("package", 120, Work::Package),

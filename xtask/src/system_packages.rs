@@ -1,4 +1,4 @@
-//! Programs of the system that tests talk to. They are installed only in CI; elsewhere the test that
+//! Programs of the system that tests talk to. They are installed only in CI; elsewhere the test or the step that
 //! needs one says that it was skipped.
 
 use std::process::{Command, Stdio};
@@ -7,14 +7,14 @@ use crate::failure::Failure;
 use crate::process;
 
 /// A program, and the Debian package that it is in.
-struct SystemProgram {
+pub struct SystemProgram {
     program: &'static str,
     package: &'static str,
 }
 
 /// NNG's own command-line client: the transport is tested with it. What verifies signatures without gpuemu. And what
 /// the scripts of the GitHub action start, and are checked by.
-const PROGRAMS: &[SystemProgram] = &[
+pub const OF_RUST_TESTS: &[SystemProgram] = &[
     SystemProgram { program: "nngcat", package: "nng-utils" },
     SystemProgram { program: "openssl", package: "openssl" },
     SystemProgram { program: "curl", package: "curl" },
@@ -22,10 +22,18 @@ const PROGRAMS: &[SystemProgram] = &[
     SystemProgram { program: "shellcheck", package: "shellcheck" },
 ];
 
+/// The browser that pages are opened in.
+pub const BROWSER: &[SystemProgram] = &[SystemProgram { program: "chromium", package: "chromium" }];
+
+/// The first of these programs that cannot be started.
+pub fn missing(programs: &[SystemProgram]) -> Option<&'static str> {
+    programs.iter().map(|needed| needed.program).find(|program| !starts(program))
+}
+
 /// Installs what is missing.
-pub fn install() -> Result<(), Failure> {
+pub fn install(programs: &[SystemProgram]) -> Result<(), Failure> {
     let missing: Vec<&str> =
-        PROGRAMS.iter().filter(|needed| !starts(needed.program)).map(|needed| needed.package).collect();
+        programs.iter().filter(|needed| !starts(needed.program)).map(|needed| needed.package).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -37,4 +45,16 @@ pub fn install() -> Result<(), Failure> {
 
 fn starts(program: &str) -> bool {
     Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_cannot_be_started_is_missing() {
+        let none = [SystemProgram { program: "no-such-program", package: "none" }];
+        assert_eq!(missing(&none), Some("no-such-program"));
+        assert_eq!(missing(&[SystemProgram { program: "cargo", package: "cargo" }]), None);
+    }
 }

@@ -23,6 +23,8 @@ pub enum Work {
     PythonBesideNative(&'static [&'static str]),
     /// Runs the tests of a framework.
     Framework(&'static str),
+    /// Opens pages of reports in the system's browser.
+    Browser,
     /// Builds the wheel, installs it and uses it.
     Package,
     /// Judges the corpus with the command line and reads its report.
@@ -66,6 +68,11 @@ impl Work {
             (Self::Native, Ok(_)) => native_module::install().map(|_| ()),
             (Self::PythonBesideNative(arguments), Ok(python)) => python_beside_native(arguments, python),
             (Self::Framework(name), Ok(python)) => framework_tests::run(name, python),
+            (Self::Browser, Ok(python)) => match browser_tests(python, process::is_ci()) {
+                Ok(None) => Ok(()),
+                Ok(Some(missing)) => return Outcome::Skipped(format!("{missing} is not installed")),
+                Err(failure) => Err(failure),
+            },
             (Self::Package, Ok(python)) => package::run(python),
         };
         match result {
@@ -85,6 +92,9 @@ impl Work {
             Self::Python(arguments) | Self::PythonBesideNative(arguments) => format!("python {}", arguments.join(" ")),
             Self::Native => "cargo build --release --package gpuemu, and --package gpuemu-python".to_string(),
             Self::Framework(name) => format!("python -m pytest python/tests/{}", framework_tests::pattern(name)),
+            Self::Browser => {
+                format!("python -m pytest python/tests/{}", framework_tests::pattern(framework_tests::BROWSER))
+            }
             Self::Package => "python -m pip wheel, install the wheel, run the README's Python example".to_string(),
             Self::CorpusCheck => format!("cargo {}", corpus_check::ARGUMENTS.join(" ")),
         }
@@ -94,7 +104,7 @@ impl Work {
 /// Without Python the tests that start one say so and pass over it, except in CI, where they fail.
 fn cargo_beside_python(arguments: &[&str], python: Option<&PythonEnvironment>) -> Result<(), Failure> {
     if process::is_ci() {
-        system_packages::install()?;
+        system_packages::install(system_packages::OF_RUST_TESTS)?;
     }
     let mut command = process::cargo()?;
     if let Some(environment) = python {
@@ -109,6 +119,16 @@ fn cargo_beside_kernels(arguments: &[&str], python: &PythonEnvironment) -> Resul
     command.env("GPUEMU_TEST_KERNELS_PYTHON", python.python()?.get_program());
     process::run(command.args(arguments))?;
     framework_tests::run(framework_tests::KERNELS, python)
+}
+
+/// Runs the tests that open pages; where there is no browser, the answer is its name. In CI there is one.
+fn browser_tests(python: &PythonEnvironment, in_ci: bool) -> Result<Option<&'static str>, Failure> {
+    if in_ci {
+        system_packages::install(system_packages::BROWSER)?;
+    } else if let Some(missing) = system_packages::missing(system_packages::BROWSER) {
+        return Ok(Some(missing));
+    }
+    framework_tests::run(framework_tests::BROWSER, python).map(|()| None)
 }
 
 fn python_beside_native(arguments: &[&str], python: &PythonEnvironment) -> Result<(), Failure> {

@@ -16,6 +16,7 @@ mod named;
 pub mod nearest;
 pub mod npy;
 pub mod number_text;
+pub mod picture;
 pub mod precision;
 pub mod protocol;
 pub mod report;

@@ -31,6 +31,8 @@ pub enum ReportFormat {
     Sarif,
     /// For a comment on a pull request.
     Markdown,
+    /// A page with pictures of the errors, for a browser.
+    Html,
 }
 
 /// Where a report goes, and in which form.
@@ -42,6 +44,9 @@ pub struct ReportOutput {
     /// Write the result to this file in place of standard output.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Do not look for the smallest failing cases that an HTML report shows.
+    #[arg(long, alias = "no_minimize")]
+    pub no_minimize: bool,
 }
 
 impl ReportOutput {

@@ -1,10 +1,12 @@
 //! The gpuemu command line.
 
+mod browser;
 mod changed;
 mod commands;
 mod exit_code;
 mod expected_error;
 mod format;
+mod markup;
 mod progress;
 mod report;
 mod session;

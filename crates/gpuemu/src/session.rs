@@ -128,6 +128,13 @@ impl Session {
         Ok(answer?)
     }
 
+    /// Says something that is not the result, unless nothing but errors is wanted.
+    pub fn say(&self, text: &str) {
+        if !self.quiet {
+            note(text);
+        }
+    }
+
     /// Whether the user wants to stop.
     pub fn interrupted() -> bool {
         INTERRUPTED.load(Ordering::Relaxed)

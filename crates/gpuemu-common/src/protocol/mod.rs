@@ -4,6 +4,7 @@
 mod calibrate;
 mod error_code;
 mod frame;
+mod illustrate;
 mod inspect_kernels;
 mod request;
 mod response;
@@ -12,6 +13,7 @@ mod tensor_data;
 pub use calibrate::{Calibrate, CalibrationReport, DtypeCalibration};
 pub use error_code::ErrorCode;
 pub use frame::{Frame, FrameError, MAGIC};
+pub use illustrate::{Illustrate, Illustration, SmallestCase};
 pub use inspect_kernels::{InspectKernels, LaunchOptions, LintOptions};
 pub use request::{
     BaselineReference, CompareBaseline, Encoding, FuzzConfig, FuzzOp, GatherEvidence, GetResult, GetTestBatch,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::calibrate::Calibrate;
+use super::illustrate::Illustrate;
 use super::inspect_kernels::InspectKernels;
 use super::tensor_data::{NamedTensorData, TensorData};
 use crate::artifact::ToolSearch;
@@ -43,6 +44,8 @@ pub enum Request {
     Reproduce(ReplayCase),
     /// Run one case again and return all of its tensors.
     Inspect(ReplayCase),
+    /// Run a failing case again and say where in its output the errors are.
+    Illustrate(Illustrate),
     /// Shrink a failing case.
     Minimize(Minimize),
     /// Run stored failures again.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::calibrate::CalibrationReport;
 use super::error_code::ErrorCode;
+use super::illustrate::Illustration;
 use super::tensor_data::NamedTensorData;
 use crate::artifact::ArtifactReport;
 use crate::evidence::OpEvidence;
@@ -94,6 +95,11 @@ pub enum Response {
     Inspection {
         /// The case.
         inspection: Box<Inspection>,
+    },
+    /// What is wrong with a case.
+    Illustration {
+        /// The case.
+        illustration: Box<Illustration>,
     },
     /// Failures that were run again.
     Replayed {

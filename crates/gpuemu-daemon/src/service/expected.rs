@@ -53,7 +53,7 @@ fn remark(report: &OpReport, expected: &ExpectedFailure, today: (u16, u8, u8)) -
 }
 
 /// Year, month and day of a number of days since 1970.
-fn date_of(days: u64) -> (u16, u8, u8) {
+pub fn date_of(days: u64) -> (u16, u8, u8) {
     let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let (mut year, mut rest) = (1970, days);
     while rest >= 365 + u64::from(leap(year)) {

@@ -6,7 +6,8 @@ mod calibrate;
 mod campaign;
 mod cases;
 mod evidence;
-mod expected;
+pub mod expected;
+mod illustrate;
 pub mod merge;
 mod recording;
 mod records;
@@ -144,6 +145,7 @@ impl Service {
             Request::Calibrate(request) => self.calibrate(&request, job)?,
             Request::Reproduce(request) => self.reproduce(&request)?,
             Request::Inspect(request) => self.inspect(&request)?,
+            Request::Illustrate(request) => self.illustrate(&request, job)?,
             Request::Minimize(request) => self.minimize(&request, job)?,
             Request::ReplayFailures(request) => self.replay_failures(&request, job)?,
             Request::GetResult(request) => self.get_result(&request)?,
@@ -241,13 +243,14 @@ impl Service {
             Request::CompareBaseline(_) => "CompareBaseline",
             Request::Reproduce(_) => "Reproduce",
             Request::Inspect(_) => "Inspect",
+            Request::Illustrate(_) => "Illustrate",
             Request::InspectKernels(_) => "InspectKernels",
             Request::Calibrate(_) => "Calibrate",
             Request::GatherEvidence(_) => "GatherEvidence",
             Request::StoreBaseline(_) => "StoreBaseline",
             _ => {
                 let known = "FuzzOp, RunCi, Minimize, ReplayFailures, StoreBaseline, CompareBaseline, Reproduce, \
-                             Inspect, InspectKernels and Calibrate";
+                             Inspect, Illustrate, InspectKernels and Calibrate";
                 return Err(Failure::invalid(format!("only {known} can be jobs")));
             }
         };

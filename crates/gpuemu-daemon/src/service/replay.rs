@@ -28,16 +28,16 @@ use crate::store::{FailureRecord, ResultQuery, ResultRecord, Snapshot};
 const FAILURES: usize = 1000;
 
 /// A case that was found, and the op that it is a case of.
-struct Found {
+pub(super) struct Found {
     project: Project,
-    started: StartedOp,
-    case: Case,
+    pub(super) started: StartedOp,
+    pub(super) case: Case,
     settings: FuzzConfig,
     notes: Vec<String>,
 }
 
 impl Found {
-    fn result(&self, verdict: &Verdict) -> ValidationResult {
+    pub(super) fn result(&self, verdict: &Verdict) -> ValidationResult {
         let context = Context {
             op: &self.started.op.name,
             run: None,
@@ -49,7 +49,7 @@ impl Found {
         result
     }
 
-    fn judge(&mut self) -> Result<Verdict, Failure> {
+    pub(super) fn judge(&mut self) -> Result<Verdict, Failure> {
         let StartedOp { op, runner } = &mut self.started;
         let verdict = judge(&op.subject, &self.case, runner);
         let failure = runner.broken().map(|error| error.clone().into()).or_else(|| Failure::reference(&verdict));
@@ -218,7 +218,7 @@ impl Service {
     }
 
     /// The case that a seed stands for: of a stored failure, of a stored result, or drawn anew.
-    fn find(
+    pub(super) fn find(
         &self,
         reference: &ProjectReference,
         op: Option<&str>,

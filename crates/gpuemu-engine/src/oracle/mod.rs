@@ -15,10 +15,12 @@ pub mod memory;
 pub mod metamorphic;
 pub mod naive;
 pub mod parts;
+pub mod picture;
 pub mod state;
 pub mod strength;
 pub mod structure;
 pub mod subject;
+pub mod tile;
 pub mod tolerance;
 
 pub use given::judge_given;

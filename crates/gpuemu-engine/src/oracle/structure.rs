@@ -4,12 +4,10 @@ use super::bias::{NOTEWORTHY, bias};
 use super::cell::{Mismatch, distance_to_cell};
 use super::compare::{Comparison, Rule, read_bits};
 use super::judge::Prepared;
+use super::tile::tail_tile;
 use crate::ops::Expectation;
 use crate::schema::{Property, TensorSpec};
 use crate::verdict::{BugClass, Check, Finding, WorstElement};
-
-/// Tile sizes that kernels use.
-const TILES: [usize; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];
 
 /// The mismatched elements of an output.
 struct Errors<'a> {
@@ -158,10 +156,7 @@ impl Errors<'_> {
     /// The tile whose last, partial copy along the last dim holds every error, while others are right.
     fn tail_tile(&self) -> Option<usize> {
         let width = *self.shape.last()?;
-        TILES.into_iter().rev().find(|tile| {
-            let start = width / tile * tile;
-            start > 0 && start < width && self.wrong.iter().all(|index| index % width >= start)
-        })
+        tail_tile(width, self.wrong.iter().map(|index| index % width))
     }
 
     fn batch_index(&self) -> Option<String> {

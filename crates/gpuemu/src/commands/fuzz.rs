@@ -66,5 +66,5 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         tools: Some(session.tools()),
     };
     let report = run_ops(&mut session, Request::RunCi(request))?;
-    report::write(&report, &arguments.output)
+    report::write_of(&mut session, &report, &arguments.output)
 }

@@ -103,7 +103,7 @@ fn once(session: &mut Session, arguments: &Arguments) -> Result<u8, ExpectedErro
         tools: Some(session.tools()),
     };
     let report = run_ops(session, Request::RunCi(request))?;
-    report::write(&report, &arguments.output)
+    report::write_of(session, &report, &arguments.output)
 }
 
 /// Runs ops and returns the report.

@@ -3,6 +3,8 @@
 pub mod access;
 pub mod artifacts;
 pub mod github;
+pub mod html;
+pub mod illustrations;
 pub mod issues;
 pub mod junit;
 pub mod kernel_comparison;
@@ -24,6 +26,7 @@ use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{ReportFormat, ReportOutput};
 use crate::session::Session;
+use illustrations::Illustrations;
 
 /// Writes the report on a run as asked for, and tells GitHub of it in one of its workflows; the number is the exit status.
 pub fn write(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
@@ -44,8 +47,19 @@ pub fn render(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedE
         ReportFormat::Junit => junit::run(report)?,
         ReportFormat::Sarif => sarif::run(report)?,
         ReportFormat::Markdown => markdown::run(report),
+        ReportFormat::Html => html::page(report, &Illustrations::default()),
     };
     output.write(&text)?;
+    Ok(exit_code_of(report))
+}
+
+/// Writes a report as asked for, on a project that is there: a page shows more than the report says.
+pub fn write_of(session: &mut Session, report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
+    if output.format != ReportFormat::Html {
+        return write(report, output);
+    }
+    let illustrations = Illustrations::gather(session, report, !output.no_minimize)?;
+    output.write(&html::page(report, &illustrations))?;
     Ok(exit_code_of(report))
 }
 

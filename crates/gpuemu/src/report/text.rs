@@ -233,7 +233,7 @@ fn precise(value: f64) -> String {
 }
 
 /// A number in so many significant digits, without an exponent where that is readable.
-fn digits(value: f64, count: usize) -> String {
+pub fn digits(value: f64, count: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
     }

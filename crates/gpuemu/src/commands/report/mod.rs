@@ -12,8 +12,8 @@ use super::ci::read_report;
 use super::sign::KeyOption;
 use crate::expected_error::ExpectedError;
 use crate::format::{ReportFormat, ReportOutput};
-use crate::report;
 use crate::session::{GlobalOptions, Session};
+use crate::{browser, report};
 
 /// Arguments of `gpuemu report`.
 #[derive(Debug, Clone, clap::Args)]
@@ -43,6 +43,9 @@ pub struct Arguments {
     /// Write a report with evidence as JSON to the --output file, and its signature beside it.
     #[arg(long, requires = "output", conflicts_with_all = ["since_hours", "op", "merge", "from"])]
     signed: bool,
+    /// Open the page in the browser; needs --format html and --output.
+    #[arg(long, requires = "output")]
+    open: bool,
     #[command(flatten)]
     key: KeyOption,
     #[command(flatten)]
@@ -51,8 +54,19 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
+    if arguments.open && (arguments.output.format != ReportFormat::Html || arguments.signed) {
+        return Err(ExpectedError::new("--open opens a page, and this report is none", "add --format html"));
+    }
+    let code = write(arguments, options)?;
+    if let Some(page) = arguments.output.output.as_deref().filter(|_| arguments.open) {
+        browser::open(page)?;
+    }
+    Ok(code)
+}
+
+fn write(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     if !arguments.merge.is_empty() {
-        return merged(&arguments.merge, &arguments.output);
+        return merged(&arguments.merge, &arguments.output, options);
     }
     if let Some(file) = &arguments.from {
         return rewritten(file, &arguments.output);
@@ -71,7 +85,7 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         report::github::tell(&report);
         return Ok(report::exit_code_of(&report));
     }
-    report::write(&report, &arguments.output)
+    report::write_of(&mut session, &report, &arguments.output)
 }
 
 /// Writes the report of an earlier run in another format. GitHub is not told of it again.
@@ -97,7 +111,7 @@ fn rewritten(file: &Path, output: &ReportOutput) -> Result<u8, ExpectedError> {
 }
 
 /// Joins the reports on shards: their configuration decides what is expected to fail, so it is read again.
-fn merged(files: &[PathBuf], output: &ReportOutput) -> Result<u8, ExpectedError> {
+fn merged(files: &[PathBuf], output: &ReportOutput, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let config = Session::configuration()?;
     let reports = files.iter().map(|file| Ok((file.display().to_string(), read_report(file)?)));
     let reports = reports.collect::<Result<Vec<_>, ExpectedError>>()?;
@@ -105,5 +119,9 @@ fn merged(files: &[PathBuf], output: &ReportOutput) -> Result<u8, ExpectedError>
         let hint = "give the JSON reports of all shards of one run, and run the command where the project is";
         ExpectedError::new(format!("the reports cannot be joined: {error}"), hint)
     })?;
-    report::write(&report, output)
+    match output.format {
+        // Cases are the same on every machine: failures of all shards can be run again here.
+        ReportFormat::Html => report::write_of(&mut Session::open(options)?, &report, output),
+        _ => report::write(&report, output),
+    }
 }

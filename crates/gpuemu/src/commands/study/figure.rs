@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::markup::escape;
+
 /// A colour.
 pub type Colour = &'static str;
 
@@ -136,10 +138,6 @@ impl Figure {
         // Writing to a string cannot fail.
         let _ = writeln!(self.body, "{element}");
     }
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
