@@ -81,7 +81,7 @@ fi
 # render FORMAT OUTPUT FILE: a report that is missing is an error, whatever the run came to.
 render() {
   local rendered=0
-  gpuemu --quiet report --from "$json" --format "$1" --output "$folder/$3" || rendered=$?
+  gpuemu "${options[@]}" --quiet report --from "$json" --format "$1" --output "$folder/$3" || rendered=$?
   if [[ ! -s $folder/$3 ]] || ((rendered != 0 && rendered != status)); then
     ((status != 0)) || status=2
     message error "the report could not be written as $1 (status $rendered)"

@@ -53,10 +53,17 @@ pub fn render(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedE
     Ok(exit_code_of(report))
 }
 
-/// Writes a report as asked for, on a project that is there: a page shows more than the report says.
+/// Writes the report on a run as [`write`] does, on a project that is there: a page shows more than the report says.
 pub fn write_of(session: &mut Session, report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
+    let code = render_of(session, report, output)?;
+    github::tell(report);
+    Ok(code)
+}
+
+/// Writes a report as asked for, on a project that is there.
+pub fn render_of(session: &mut Session, report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
     if output.format != ReportFormat::Html {
-        return write(report, output);
+        return render(report, output);
     }
     let illustrations = Illustrations::gather(session, report, !output.no_minimize)?;
     output.write(&html::page(report, &illustrations))?;

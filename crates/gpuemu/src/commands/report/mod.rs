@@ -33,7 +33,8 @@ pub struct Arguments {
     /// Join the JSON reports on the shards of one run, in place of showing stored results.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["since_hours", "op", "include_lint", "include_artifacts"])]
     merge: Vec<PathBuf>,
-    /// Write the JSON report of an earlier run in another format, in place of showing stored results. Nothing is run.
+    /// Write the JSON report of an earlier run in another format, in place of showing stored results. Nothing
+    /// is run, except the failures that a page shows, where the project is the one that the report is on.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["since_hours", "op", "include_lint", "include_artifacts", "merge"])]
     from: Option<PathBuf>,
     /// Add what the verdicts rest on: configuration, seeds, every verdict, hashes of kernels and inputs. Anything that is
@@ -69,7 +70,7 @@ fn write(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedE
         return merged(&arguments.merge, &arguments.output, options);
     }
     if let Some(file) = &arguments.from {
-        return rewritten(file, &arguments.output);
+        return rewritten(file, &arguments.output, options);
     }
     let mut session = Session::open(options)?;
     let mut report = stored::report(&mut session, arguments)?;
@@ -89,7 +90,7 @@ fn write(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedE
 }
 
 /// Writes the report of an earlier run in another format. GitHub is not told of it again.
-fn rewritten(file: &Path, output: &ReportOutput) -> Result<u8, ExpectedError> {
+fn rewritten(file: &Path, output: &ReportOutput, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let report = read_report(file)?;
     if report.version > REPORT_VERSION {
         let message = format!(
@@ -106,6 +107,10 @@ fn rewritten(file: &Path, output: &ReportOutput) -> Result<u8, ExpectedError> {
             if report.passed { "passed" } else { "failed" }
         );
         return Err(ExpectedError::new(message, "take the report as gpuemu wrote it"));
+    }
+    let is_here = || Session::configuration().is_ok_and(|config| config.digest == report.config_digest);
+    if output.format == ReportFormat::Html && is_here() {
+        return report::render_of(&mut Session::open(options)?, &report, output);
     }
     report::render(&report, output)
 }
