@@ -12,10 +12,14 @@ pub struct SystemProgram {
     package: &'static str,
 }
 
-/// NNG's own command-line client: the transport is tested with it. And what verifies signatures without gpuemu.
+/// NNG's own command-line client: the transport is tested with it. What verifies signatures without gpuemu. And what
+/// the scripts of the GitHub action start, and are checked by.
 pub const OF_RUST_TESTS: &[SystemProgram] = &[
     SystemProgram { program: "nngcat", package: "nng-utils" },
     SystemProgram { program: "openssl", package: "openssl" },
+    SystemProgram { program: "curl", package: "curl" },
+    SystemProgram { program: "jq", package: "jq" },
+    SystemProgram { program: "shellcheck", package: "shellcheck" },
 ];
 
 /// The browser that pages are opened in.

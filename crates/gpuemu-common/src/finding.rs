@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::emulation::CodePlace;
 use crate::number_text;
 
 /// The check that fired.
@@ -218,6 +219,17 @@ pub struct WorstElement {
     pub allowed: f64,
 }
 
+/// A place in the code of a compiled kernel, with the file that it is in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelPlace {
+    /// The PTX file as the project names it; none where the kernel has one source only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ptx: Option<String>,
+    /// The place.
+    #[serde(flatten)]
+    pub code: CodePlace,
+}
+
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
@@ -235,6 +247,9 @@ pub struct Finding {
     pub bug_class: BugClass,
     /// What was seen, in words.
     pub explanation: String,
+    /// Where in the code, if that is known; after it the other side, as of a race.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<KernelPlace>,
 }
 
 /// How a case ended.

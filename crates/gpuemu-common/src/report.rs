@@ -14,6 +14,9 @@ use crate::{DType, number_text, seed_text};
 /// The version of a report's JSON.
 pub const REPORT_VERSION: u32 = 1;
 
+/// The mode of a report in which no op had to be run, since nothing that ops are made of has changed.
+pub const UNCHANGED: &str = "changed";
+
 /// The verdict on one case, with what is needed to run it again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ValidationResult {
@@ -279,7 +282,7 @@ pub struct RunReport {
     pub time: u64,
     /// Seconds it took.
     pub seconds: f64,
-    /// `quick`, `thorough`, `fuzz` or `stored`.
+    /// `quick`, `thorough`, `fuzz`, `stored`, or `changed` where no op had to be run.
     pub mode: String,
     /// Base seed.
     #[serde(with = "seed_text")]
@@ -381,11 +384,12 @@ impl RunReport {
     }
 
     /// What the run comes to: a failure weighs more than an error, and no case at all is an error unless
-    /// there are kernels only.
+    /// there are kernels only, or none had to be run.
     pub fn conclusion(&self) -> Conclusion {
         let any = |status: OpStatus| self.ops.iter().any(|op| op.status == status);
         let any_kernel = |status: KernelStatus| self.kernels.iter().any(|kernel| kernel.status == status);
-        let kernels_only = self.ops.is_empty() && self.left_out == 0 && !self.kernels.is_empty();
+        let unchanged = self.mode == UNCHANGED;
+        let kernels_only = self.ops.is_empty() && self.left_out == 0 && (!self.kernels.is_empty() || unchanged);
         let regressed = self.comparison.as_ref().is_some_and(|comparison| comparison.fails);
         let incomparable = self.comparison.as_ref().is_some_and(ComparisonReport::is_incomplete);
         if any(OpStatus::Failed) || any(OpStatus::Unfinished) || any_kernel(KernelStatus::Failed) || regressed {

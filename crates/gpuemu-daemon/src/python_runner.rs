@@ -116,7 +116,16 @@ fn finding(
         place.and_then(|place| names.get(place).cloned()).unwrap_or(returned)
     };
     let about_output = |check, tensor, bug_class, explanation| {
-        Some(Finding { check, tensor, mismatched: 0, elements: 0, worst: None, bug_class, explanation })
+        Some(Finding {
+            check,
+            tensor,
+            mismatched: 0,
+            elements: 0,
+            worst: None,
+            bug_class,
+            explanation,
+            places: Vec::new(),
+        })
     };
     match seen {
         Seen::InputModified { input, elements, first } => {

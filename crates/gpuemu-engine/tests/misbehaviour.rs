@@ -408,6 +408,7 @@ fn what_a_runner_saw_itself_is_part_of_the_verdict() {
             elements: 0,
             worst: None,
             bug_class: BugClass::InputReturned,
+            places: Vec::new(),
             explanation: "'out' lies in the memory of 'input'".to_string(),
         });
         Ok(())

@@ -1,10 +1,11 @@
 //! What the machine saw, as the engine reports it.
 
-use gpuemu_common::emulation::{AccessFault, AccessFinding};
+use gpuemu_common::emulation::{AccessFault, AccessFinding, CodePlace};
+use gpuemu_common::finding::KernelPlace;
 use gpuemu_engine::verdict::{BugClass, Check, Finding};
 
-/// A finding of the machine as one of a verdict.
-pub fn finding(found: &AccessFinding) -> Finding {
+/// A finding of the machine as one of a verdict. The code is in a PTX file of the project, if it is named.
+pub fn finding(found: &AccessFinding, ptx: Option<&str>) -> Finding {
     let (check, bug_class) = match found.fault {
         AccessFault::OutOfBounds | AccessFault::Unmapped => (Check::OutOfBounds, BugClass::OutOfBounds),
         AccessFault::Misaligned => (Check::Misaligned, BugClass::OutOfBounds),
@@ -25,7 +26,14 @@ pub fn finding(found: &AccessFinding) -> Finding {
         worst: None,
         bug_class,
         explanation: words(found),
+        places: places(found, ptx),
     }
+}
+
+/// Where it is, and where the other side is.
+fn places(found: &AccessFinding, ptx: Option<&str>) -> Vec<KernelPlace> {
+    let place = |code: &CodePlace| KernelPlace { ptx: ptx.map(ToString::to_string), code: code.clone() };
+    found.place.iter().chain(found.other.iter().map(|other| &other.place)).map(place).collect()
 }
 
 /// A finding in words: what, where, by whom, with whom.

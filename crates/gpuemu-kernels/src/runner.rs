@@ -6,7 +6,7 @@ use gpuemu_common::config::launch::LaunchArgument;
 use gpuemu_engine::case::CaseDescriptor;
 use gpuemu_engine::runner::{Buffer, Invocation, Runner, RunnerDescription, RunnerError, RunnerKind};
 use gpuemu_engine::schema::Schema;
-use gpuemu_ptx::machine::{Argument, Buffer as MachineBuffer, Launch, LaunchError, LaunchOptions, Role};
+use gpuemu_ptx::machine::{Argument, Buffer as MachineBuffer, Launch, LaunchError, LaunchOptions, Program, Role};
 use gpuemu_ptx::parameter_bytes::parameter_bytes;
 
 use crate::facts::CaseFacts;
@@ -18,6 +18,15 @@ pub struct KernelRunner {
     description: RunnerDescription,
     kernel: Arc<CompiledKernel>,
     options: LaunchOptions,
+}
+
+/// A case that can be launched.
+struct Prepared {
+    launch: Launch,
+    tensors: Vec<Tensor>,
+    program: Arc<Program>,
+    /// The PTX file that it is launched from, where the kernel has several.
+    ptx: Option<String>,
 }
 
 /// Which tensor of the call a buffer of the launch is.
@@ -41,10 +50,7 @@ impl KernelRunner {
         Self { description, kernel, options }
     }
 
-    fn launch(
-        &self,
-        invocation: &Invocation<'_>,
-    ) -> Result<(Launch, Vec<Tensor>, Arc<gpuemu_ptx::machine::Program>), RunnerError> {
+    fn prepare(&self, invocation: &Invocation<'_>) -> Result<Prepared, RunnerError> {
         let raised = |error: String| RunnerError::Raised(error);
         let facts = CaseFacts::of_invocation(invocation);
         let table = self.kernel.launch_table();
@@ -59,6 +65,7 @@ impl KernelRunner {
         })?;
         let launch = covering.launch(&facts).map_err(|error| raised(error.to_string()))?;
         let program = self.kernel.program(launch.ptx, launch.entry).map_err(raised)?;
+        let ptx = launch.ptx.map(ToString::to_string);
         let parameters = program.parameters();
         if parameters.len() != launch.args.len() {
             return Err(raised(format!(
@@ -96,7 +103,7 @@ impl KernelRunner {
             arguments.push(Argument::Value(bytes));
         }
         let launch = Launch { grid: launch.grid, block: launch.block, shared_bytes: launch.shared, arguments };
-        Ok((launch, tensors, program))
+        Ok(Prepared { launch, tensors, program, ptx })
     }
 }
 
@@ -110,7 +117,7 @@ impl Runner for KernelRunner {
     }
 
     fn run(&mut self, invocation: &mut Invocation<'_>) -> Result<(), RunnerError> {
-        let (launch, tensors, program) = self.launch(invocation)?;
+        let Prepared { launch, tensors, program, ptx } = self.prepare(invocation)?;
         let outcome = program.launch(&launch, &self.options).map_err(runner_error)?;
         if let Some(what) = outcome.not_checked.first() {
             // Never a pass: nothing is known of what was not looked at.
@@ -123,8 +130,8 @@ impl Runner for KernelRunner {
                 output.set_data(bytes);
             }
         }
-        let findings = outcome.findings.iter().filter(|found| !is_for_the_engine(found)).map(finding);
-        invocation.findings.extend(findings);
+        let found = outcome.findings.iter().filter(|found| !is_for_the_engine(found));
+        invocation.findings.extend(found.map(|found| finding(found, ptx.as_deref())));
         Ok(())
     }
 }

@@ -27,6 +27,10 @@ pub enum ReportFormat {
     Json,
     /// For CI systems.
     Junit,
+    /// For services that show findings beside the code.
+    Sarif,
+    /// For a comment on a pull request.
+    Markdown,
     /// A page with pictures of the errors, for a browser.
     Html,
 }

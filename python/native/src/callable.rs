@@ -220,7 +220,7 @@ fn finding((check, tensor, explanation): (String, String, String)) -> Finding {
         Check::InputModified => BugClass::InputOverwritten,
         _ => BugClass::Crash,
     };
-    Finding { check, tensor, mismatched: 0, elements: 0, worst: None, bug_class, explanation }
+    Finding { check, tensor, mismatched: 0, elements: 0, worst: None, bug_class, explanation, places: Vec::new() }
 }
 
 /// A JSON value as Python has it.

@@ -46,7 +46,7 @@ impl Service {
         let time = now();
         let mut records = Vec::new();
         // What only a client can run cannot be compared again.
-        let runnable = |op: &&config::Op| matches!(op.source, OpSource::Module(_) | OpSource::Script(_));
+        let runnable = |op: &&config::Op| op.source != OpSource::Submitted;
         for op in project.config.ops.iter().filter(runnable) {
             let Some((run, results)) = self.last_own_run(&project, &op.name, None)? else { continue };
             let cases = results.iter().take(MOST_CASES).map(|result| BaselineCase {

@@ -52,6 +52,7 @@ pub fn check(
             allowed: violation.allowed,
         }),
         bug_class: if invariant == Invariant::Finite { BugClass::SpecialValues } else { BugClass::Formula },
+        places: Vec::new(),
         explanation: format!("the invariant '{}' does not hold: {}", name(invariant), violation.words),
     })
 }

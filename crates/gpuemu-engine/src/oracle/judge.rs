@@ -339,6 +339,7 @@ pub(super) fn runner_failed(explanation: String) -> Finding {
         worst: None,
         bug_class: BugClass::Crash,
         explanation,
+        places: Vec::new(),
     }
 }
 

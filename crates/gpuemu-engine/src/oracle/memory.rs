@@ -57,6 +57,7 @@ fn check_gaps(name: &str, buffer: &Buffer, before: &Tensor, findings: &mut Vec<F
             elements: before.len(),
             worst: None,
             bug_class: BugClass::OutOfBounds,
+            places: Vec::new(),
             explanation: format!(
                 "the kernel wrote between the elements of '{name}' ({} places, the first at storage element {first})",
                 changed.len()
@@ -95,6 +96,7 @@ pub fn input_overwritten(input: &str, elements: usize, changed: usize, first: us
         elements,
         worst: None,
         bug_class: BugClass::InputOverwritten,
+        places: Vec::new(),
         explanation: format!(
             "the kernel wrote over its input '{input}' ({changed} elements, the first at storage element {first})"
         ),
@@ -110,6 +112,7 @@ fn out_of_bounds(tensor: &str, elements: usize, size: usize, damage: crate::runn
         elements,
         worst: None,
         bug_class: BugClass::OutOfBounds,
+        places: Vec::new(),
         explanation: format!(
             "the kernel wrote {} bytes outside of '{tensor}', the nearest {} bytes {side}",
             damage.bytes, damage.distance

@@ -80,6 +80,7 @@ pub fn describe(
         elements,
         worst: worst_index.map(|index| worst_element(rule, bytes, expectation, index, &shape)),
         bug_class,
+        places: Vec::new(),
         explanation: format!("{mismatched} of {elements} elements of '{}' differ; {}", spec.name, notes.join("; ")),
     }
 }
@@ -235,6 +236,7 @@ pub fn not_written(spec: &TensorSpec, elements: usize, unwritten: &[usize]) -> F
         elements,
         worst: None,
         bug_class: BugClass::NeverWritten,
+        places: Vec::new(),
         explanation: format!(
             "{} of {elements} elements of '{}' were never written, the first at flat index {first}",
             unwritten.len(),
@@ -254,6 +256,7 @@ pub fn nondeterministic(spec: &TensorSpec, first: &[u8], second: &[u8], size: us
         elements: first.len() / size,
         worst: None,
         bug_class: BugClass::Race,
+        places: Vec::new(),
         explanation: format!(
             "a second run at other addresses changed {differing} elements of '{}'; if sums by atomics are meant, declare `atomics`",
             spec.name

@@ -7,6 +7,7 @@ use gpuemu_common::artifact::{ArtifactStatus, KernelReport, KernelStatus, LintFi
 use gpuemu_common::report::{ComparisonReport, ComparisonStatus, OpReport, OpStatus, RunReport};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
+use super::style::plain;
 use super::{kernel_comparison, kernels, text};
 use crate::expected_error::ExpectedError;
 
@@ -159,8 +160,4 @@ fn non_success(kind: NonSuccessKind, kind_name: &str, message: &str, description
     let mut status = TestCaseStatus::non_success(kind);
     status.set_type(kind_name).set_message(message).set_description(description);
     status
-}
-
-fn plain(text: &str) -> String {
-    anstream::adapter::strip_str(text).to_string()
 }

@@ -91,7 +91,8 @@ fn found(kernel: &KernelReport) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn by_reason(not_checked: &[NotChecked]) -> Vec<(&str, Vec<&str>)> {
+/// Rules that could not be checked, by why.
+pub fn by_reason(not_checked: &[NotChecked]) -> Vec<(&str, Vec<&str>)> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for NotChecked { rule, why } in not_checked {
         match reasons.iter_mut().find(|(known, _)| *known == why.as_str()) {

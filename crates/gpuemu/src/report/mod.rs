@@ -2,16 +2,24 @@
 
 pub mod access;
 pub mod artifacts;
+pub mod github;
 pub mod html;
 pub mod illustrations;
+pub mod issues;
 pub mod junit;
 pub mod kernel_comparison;
 pub mod kernels;
+pub mod markdown;
+mod markdown_text;
+pub mod places;
+mod ranking;
+pub mod rules;
+pub mod sarif;
 pub mod style;
 pub mod text;
 
 use gpuemu_common::artifact::KernelReport;
-use gpuemu_common::report::{Conclusion, RunReport};
+use gpuemu_common::report::{Conclusion, RunReport, UNCHANGED};
 use gpuemu_common::shard::{RunPart, Shard};
 
 use crate::exit_code;
@@ -20,8 +28,15 @@ use crate::format::{ReportFormat, ReportOutput};
 use crate::session::Session;
 use illustrations::Illustrations;
 
-/// Writes a report as asked for; the number is the exit status.
+/// Writes the report on a run as asked for, and tells GitHub of it in one of its workflows; the number is the exit status.
 pub fn write(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
+    let code = render(report, output)?;
+    github::tell(report);
+    Ok(code)
+}
+
+/// Writes a report as asked for; the number is the exit status.
+pub fn render(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
     let text = match output.format {
         ReportFormat::Text => text::run(report),
         ReportFormat::Json => {
@@ -30,16 +45,25 @@ pub fn write(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedEr
             text
         }
         ReportFormat::Junit => junit::run(report)?,
+        ReportFormat::Sarif => sarif::run(report)?,
+        ReportFormat::Markdown => markdown::run(report),
         ReportFormat::Html => html::page(report, &Illustrations::default()),
     };
     output.write(&text)?;
     Ok(exit_code_of(report))
 }
 
-/// Writes a report as asked for, on a project that is there: a page shows more than the report says.
+/// Writes the report on a run as [`write`] does, on a project that is there: a page shows more than the report says.
 pub fn write_of(session: &mut Session, report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
+    let code = render_of(session, report, output)?;
+    github::tell(report);
+    Ok(code)
+}
+
+/// Writes a report as asked for, on a project that is there.
+pub fn render_of(session: &mut Session, report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
     if output.format != ReportFormat::Html {
-        return write(report, output);
+        return render(report, output);
     }
     let illustrations = Illustrations::gather(session, report, !output.no_minimize)?;
     output.write(&html::page(report, &illustrations))?;
@@ -53,15 +77,13 @@ pub fn write_without_ops(
     shard: Option<Shard>,
     output: &ReportOutput,
 ) -> Result<u8, ExpectedError> {
-    let nothing = kernels.is_empty();
     let mut report = RunReport {
         part: shard.map(|shard| RunPart { shard, warnings: Vec::new() }),
         kernels,
-        ..RunReport::blank(env!("CARGO_PKG_VERSION"), &session.config, "changed")
+        ..RunReport::blank(env!("CARGO_PKG_VERSION"), &session.config, UNCHANGED)
     };
-    report.passed = nothing || report.conclusion() == Conclusion::Passed;
-    let code = write(&report, output)?;
-    Ok(if nothing { exit_code::PASSED } else { code })
+    report.passed = report.conclusion() == Conclusion::Passed;
+    write(&report, output)
 }
 
 /// What a run makes of the exit status.

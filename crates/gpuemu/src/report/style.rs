@@ -18,3 +18,8 @@ pub const COMMAND: Style = AnsiColor::Cyan.on_default();
 pub fn paint(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
+
+/// Text without any style.
+pub fn plain(text: &str) -> String {
+    anstream::adapter::strip_str(text).to_string()
+}

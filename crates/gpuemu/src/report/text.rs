@@ -40,6 +40,11 @@ fn write_run(text: &mut String, report: &RunReport) -> std::fmt::Result {
     if !missing.is_empty() {
         writeln!(text, "not checked, because of how the ops run: {}", missing.join(", "))?;
     }
+    writeln!(text, "\n{}", summary(report))
+}
+
+/// What a run came to, in one line.
+pub fn summary(report: &RunReport) -> String {
     let count = |status: OpStatus| report.ops.iter().filter(|op| op.status == status).count();
     let mut parts = Vec::new();
     if !report.ops.is_empty() || report.kernels.is_empty() {
@@ -59,7 +64,7 @@ fn write_run(text: &mut String, report: &RunReport) -> std::fmt::Result {
         parts.push(super::kernels::summary(&report.kernels));
     }
     let seed = if report.mode == "stored" { String::new() } else { format!(", base seed {}", report.seed) };
-    writeln!(text, "\n{}; {} cases, {}{seed}, {:.1} s", parts.join(", "), report.cases(), report.mode, report.seconds)
+    format!("{}; {} cases, {}{seed}, {:.1} s", parts.join(", "), report.cases(), report.mode, report.seconds)
 }
 
 fn write_op(text: &mut String, op: &OpReport, width: usize) -> std::fmt::Result {

@@ -1,5 +1,6 @@
 //! `gpuemu init`: start a project.
 
+mod ci;
 mod templates;
 
 use std::fmt::Write as _;
@@ -7,13 +8,15 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use gpuemu_common::config::{self, Environment};
 use serde_json::json;
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
 use crate::report::style::{COMMAND, paint};
-use templates::{Framework, NewFile, files};
+use ci::{CiSystem, Repository};
+use templates::{Framework, NewFile};
 
 /// Arguments of `gpuemu init`.
 #[derive(Debug, Clone, clap::Args)]
@@ -24,18 +27,28 @@ pub struct Arguments {
     /// The project's name [default: that of the folder].
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// Whose arrays the project's functions are given.
-    #[arg(long, value_enum, default_value_t = Framework::Numpy)]
-    framework: Framework,
+    /// Whose arrays the project's functions are given [default: numpy, or what the project has already].
+    #[arg(long, value_enum)]
+    framework: Option<Framework>,
     /// Also write two ops that pass: a built-in one, and one with a reference of its own.
     #[arg(long)]
     with_examples: bool,
+    /// Also write what a CI system needs to check every change. A project that is there already gets that alone.
+    #[arg(long, value_enum, value_name = "SYSTEM")]
+    ci: Option<CiSystem>,
     /// Write over files that are already there.
     #[arg(long)]
     force: bool,
     /// Format of the result.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+}
+
+impl Arguments {
+    /// Whether nothing is asked for that concerns the project itself.
+    fn adds_ci_alone(&self) -> bool {
+        self.ci.is_some() && self.name.is_none() && self.framework.is_none() && !self.with_examples
+    }
 }
 
 /// What to type next, and what for.
@@ -53,17 +66,29 @@ pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
         Some(name) => name.clone(),
         None => folder_name(&arguments.directory),
     };
-    let files = files(&name, arguments.framework, arguments.with_examples);
+    let project_file = arguments.directory.join("gpuemu.toml");
+    let adds_ci_alone = arguments.adds_ci_alone() && project_file.is_file();
+    let framework = match arguments.framework {
+        Some(framework) => framework,
+        None if adds_ci_alone => config::load_file(project_file, &Environment::of_process())?.project.framework.into(),
+        None => Framework::Numpy,
+    };
+    let mut files = match adds_ci_alone {
+        true => Vec::new(),
+        false => templates::files(&arguments.directory, &name, framework, arguments.with_examples),
+    };
+    if let Some(system) = arguments.ci {
+        files.extend(ci::files(system, &Repository::of(&arguments.directory)?, framework));
+    }
     if !arguments.force {
-        refuse_to_overwrite(&arguments.directory, &files)?;
+        refuse_to_overwrite(&files)?;
     }
     let mut written = Vec::new();
     for file in &files {
-        let path = arguments.directory.join(&file.path);
-        write_file(&path, &file.text, arguments.force)?;
-        written.push(shown(&path));
+        write_file(&file.path, &file.text, arguments.force)?;
+        written.push(shown(&file.path));
     }
-    let next = next_steps(arguments);
+    let next = next_steps(arguments, adds_ci_alone);
     match arguments.format {
         Format::Json => {
             let next: Vec<&str> = next.iter().map(|step| step.command.as_str()).collect();
@@ -92,11 +117,16 @@ fn folder_name(directory: &Path) -> String {
 }
 
 /// Nothing is written if anything would be lost.
-fn refuse_to_overwrite(directory: &Path, files: &[NewFile]) -> Result<(), ExpectedError> {
-    let paths = files.iter().map(|file| directory.join(&file.path));
-    let there: Vec<String> = paths.filter(|path| path.symlink_metadata().is_ok()).map(|path| shown(&path)).collect();
+fn refuse_to_overwrite(files: &[NewFile]) -> Result<(), ExpectedError> {
+    let paths = files.iter().map(|file| &file.path);
+    let there: Vec<String> = paths.filter(|path| path.symlink_metadata().is_ok()).map(|path| shown(path)).collect();
     match there.as_slice() {
         [] => Ok(()),
+        [one] if one.ends_with(".gitlab-ci.yml") => Err(ExpectedError::new(
+            format!("{one} is already there; nothing was written"),
+            "write it into a folder outside of the repository with `gpuemu init FOLDER --ci gitlab`, put it beside yours as \
+             gpuemu.gitlab-ci.yml and add `include: { local: gpuemu.gitlab-ci.yml }`, or write over yours with --force",
+        )),
         [one] => Err(already_there(&format!("{one} is already there"))),
         many => Err(already_there(&format!("{} are already there", many.join(", ")))),
     }
@@ -125,13 +155,16 @@ fn write_file(path: &Path, text: &str, force: bool) -> Result<(), ExpectedError>
     options.open(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)
 }
 
-fn next_steps(arguments: &Arguments) -> Vec<NextStep> {
+fn next_steps(arguments: &Arguments, adds_ci_alone: bool) -> Vec<NextStep> {
     let step = |command: &str, purpose| NextStep { command: command.to_string(), purpose };
     let mut steps = Vec::new();
     if arguments.directory != Path::new(".") {
         steps.push(step(&format!("cd {}", shell_word(&arguments.directory)), ""));
     }
-    if arguments.with_examples {
+    if adds_ci_alone {
+        steps.push(step("gpuemu ci --quick", "what a change will be checked by"));
+        steps.push(step("git add --all", "commit the new files: every change is checked from then on"));
+    } else if arguments.with_examples {
         steps.push(step("gpuemu test", "both ops pass"));
         steps.push(step("edit kernels/softmax.py", "break it: fill the lanes beyond the end with 0 in place of -inf"));
         steps.push(step("gpuemu test", "now it fails, with a seed that replays"));

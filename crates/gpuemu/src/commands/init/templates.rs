@@ -1,8 +1,9 @@
 //! The files of a new project.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use gpuemu_common::config;
 
 /// A framework whose arrays the project's functions are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -22,6 +23,16 @@ impl Framework {
     fn name(self) -> &'static str {
         match self {
             Framework::Pytorch => "pytorch",
+            Framework::Jax => "jax",
+            Framework::Tensorflow => "tensorflow",
+            Framework::Numpy => "numpy",
+        }
+    }
+
+    /// The Python package that it is.
+    pub fn package(self) -> &'static str {
+        match self {
+            Framework::Pytorch => "torch",
             Framework::Jax => "jax",
             Framework::Tensorflow => "tensorflow",
             Framework::Numpy => "numpy",
@@ -70,18 +81,29 @@ impl Framework {
     }
 }
 
+impl From<config::Framework> for Framework {
+    fn from(framework: config::Framework) -> Self {
+        match framework {
+            config::Framework::Pytorch => Framework::Pytorch,
+            config::Framework::Jax => Framework::Jax,
+            config::Framework::Tensorflow => Framework::Tensorflow,
+            config::Framework::Numpy => Framework::Numpy,
+        }
+    }
+}
+
 /// A file of a new project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFile {
-    /// Its path in the project.
+    /// Its path from the current folder.
     pub path: PathBuf,
     /// What it holds.
     pub text: String,
 }
 
-/// The files of a new project.
-pub fn files(name: &str, framework: Framework, with_examples: bool) -> Vec<NewFile> {
-    let file = |path: &str, text: &str| NewFile { path: PathBuf::from(path), text: text.to_string() };
+/// The files of a new project in a folder.
+pub fn files(directory: &Path, name: &str, framework: Framework, with_examples: bool) -> Vec<NewFile> {
+    let file = |path: &str, text: &str| NewFile { path: directory.join(path), text: text.to_string() };
     let mut files = vec![file("gpuemu.toml", &configuration(name, framework, with_examples))];
     if with_examples {
         files.extend([

@@ -3,8 +3,9 @@
 mod signed;
 mod stored;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use gpuemu_common::report::{Conclusion, REPORT_VERSION};
 use gpuemu_daemon::service::merge::merge;
 
 use super::ci::read_report;
@@ -32,12 +33,16 @@ pub struct Arguments {
     /// Join the JSON reports on the shards of one run, in place of showing stored results.
     #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["since_hours", "op", "include_lint", "include_artifacts"])]
     merge: Vec<PathBuf>,
+    /// Write the JSON report of an earlier run in another format, in place of showing stored results. Nothing
+    /// is run, except the failures that a page shows, where the project is the one that the report is on.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["since_hours", "op", "include_lint", "include_artifacts", "merge"])]
+    from: Option<PathBuf>,
     /// Add what the verdicts rest on: configuration, seeds, every verdict, hashes of kernels and inputs. Anything that is
     /// missing, weak or out of date keeps such a report from passing.
-    #[arg(long, conflicts_with_all = ["since_hours", "op", "merge"])]
+    #[arg(long, conflicts_with_all = ["since_hours", "op", "merge", "from"])]
     evidence: bool,
     /// Write a report with evidence as JSON to the --output file, and its signature beside it.
-    #[arg(long, requires = "output", conflicts_with_all = ["since_hours", "op", "merge"])]
+    #[arg(long, requires = "output", conflicts_with_all = ["since_hours", "op", "merge", "from"])]
     signed: bool,
     /// Open the page in the browser; needs --format html and --output.
     #[arg(long, requires = "output")]
@@ -64,6 +69,9 @@ fn write(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedE
     if !arguments.merge.is_empty() {
         return merged(&arguments.merge, &arguments.output, options);
     }
+    if let Some(file) = &arguments.from {
+        return rewritten(file, &arguments.output, options);
+    }
     let mut session = Session::open(options)?;
     let mut report = stored::report(&mut session, arguments)?;
     if arguments.signed || arguments.evidence {
@@ -75,9 +83,36 @@ fn write(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedE
     if arguments.include_artifacts && arguments.output.format == ReportFormat::Text {
         let text = format!("{}\n{}", report::artifacts::text(&report.kernels), report::text::run(&report));
         arguments.output.write(&text)?;
+        report::github::tell(&report);
         return Ok(report::exit_code_of(&report));
     }
     report::write_of(&mut session, &report, &arguments.output)
+}
+
+/// Writes the report of an earlier run in another format. GitHub is not told of it again.
+fn rewritten(file: &Path, output: &ReportOutput, options: &GlobalOptions) -> Result<u8, ExpectedError> {
+    let report = read_report(file)?;
+    if report.version > REPORT_VERSION {
+        let message = format!(
+            "{} is a report of version {}, this is gpuemu for version {REPORT_VERSION}",
+            file.display(),
+            report.version
+        );
+        return Err(ExpectedError::new(message, "use the gpuemu that wrote it, or a later one"));
+    }
+    if report.passed != (report.conclusion() == Conclusion::Passed) {
+        let message = format!(
+            "{} contradicts itself: it says that it {}, and its ops and kernels say otherwise",
+            file.display(),
+            if report.passed { "passed" } else { "failed" }
+        );
+        return Err(ExpectedError::new(message, "take the report as gpuemu wrote it"));
+    }
+    let is_here = || Session::configuration().is_ok_and(|config| config.digest == report.config_digest);
+    if output.format == ReportFormat::Html && is_here() {
+        return report::render_of(&mut Session::open(options)?, &report, output);
+    }
+    report::render(&report, output)
 }
 
 /// Joins the reports on shards: their configuration decides what is expected to fail, so it is read again.
