@@ -1,10 +1,12 @@
 // A project: a folder with a gpuemu.toml, what its configuration says and what is known of its ops.
 
+import { realpathSync } from 'node:fs';
 import * as path from 'node:path';
 import * as vscode from 'vscode';
 
 import * as commandLine from './commandLine.ts';
 import { ProjectState } from './opState.ts';
+import { relocated } from './relocation.ts';
 import {
   asCheckedConfig,
   asIllustration,
@@ -36,8 +38,18 @@ export type Change =
   | { kind: 'cases'; results: ValidationResult[] }
   | { kind: 'stopped'; error?: Error };
 
+function realPath(folder: string): string {
+  try {
+    return realpathSync(folder);
+  } catch {
+    return folder;
+  }
+}
+
 export class Project implements vscode.Disposable {
   readonly root: string;
+  /** The same folder as programs see it. */
+  private readonly realRoot: string;
   readonly state = new ProjectState();
   config: CheckedConfig | undefined;
   private readonly changed = new vscode.EventEmitter<Change>();
@@ -48,6 +60,7 @@ export class Project implements vscode.Disposable {
     private readonly runner: Runner,
   ) {
     this.root = path.dirname(file.fsPath);
+    this.realRoot = realPath(this.root);
   }
 
   dispose(): void {
@@ -61,7 +74,7 @@ export class Project implements vscode.Disposable {
   /** Asks the command line about the configuration, with a text that need not be saved. */
   async check(text?: string, signal?: AbortSignal): Promise<CheckedConfig> {
     const answer = await this.runner.json(commandLine.checkConfig(text !== undefined), this.options(signal, text));
-    const checked = asCheckedConfig(answer.value);
+    const checked = relocated(asCheckedConfig(answer.value), this.realRoot, this.root);
     // While the file cannot be read as a configuration, the ops are where they were.
     if (checked.project !== null) {
       this.config = checked;
@@ -135,7 +148,7 @@ export class Project implements vscode.Disposable {
   async withTolerance(text: string, op: string, dtype: string, atol: string, rtol: string): Promise<string> {
     const words = commandLine.setTolerance(op, dtype, atol, rtol);
     const { value } = await this.runner.json(words, this.options(undefined, text));
-    const { file, text: edited } = value as { file: string; text: string };
+    const { file, text: edited } = relocated(value as { file: string; text: string }, this.realRoot, this.root);
     if (path.resolve(file) !== path.resolve(this.file.fsPath)) {
       throw new Error(`${op} is defined in ${file}: edit it there`);
     }

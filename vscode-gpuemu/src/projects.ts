@@ -1,5 +1,6 @@
 // The projects of a workspace: every folder in it that has a gpuemu.toml.
 
+import * as path from 'node:path';
 import * as vscode from 'vscode';
 
 import { Project, type Change } from './project.ts';
@@ -44,7 +45,7 @@ export class Projects implements vscode.Disposable {
 
   /** The project that a file belongs to: the nearest above it. */
   of(file: vscode.Uri): Project | undefined {
-    const above = this.all().filter((project) => file.fsPath.startsWith(`${project.root}/`) || file.fsPath === project.root);
+    const above = this.all().filter((project) => file.fsPath.startsWith(project.root + path.sep));
     return above.sort((left, right) => right.root.length - left.root.length)[0];
   }
 

@@ -18,7 +18,7 @@ export interface ChosenFailure {
   result: ValidationResult;
 }
 
-function isReference(value: unknown): value is FailureReference {
+export function isReference(value: unknown): value is FailureReference {
   return typeof value === 'object' && value !== null && 'project' in value && 'result' in value;
 }
 

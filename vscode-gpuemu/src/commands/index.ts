@@ -5,11 +5,11 @@ import * as vscode from 'vscode';
 import type { Daemon } from '../daemon.ts';
 import type { Output } from '../output.ts';
 import type { Projects } from '../projects.ts';
-import type { FailuresTree } from '../providers/failuresTree.ts';
+import { type FailuresTree, OpItem } from '../providers/failuresTree.ts';
 import type { HeatMapView } from '../providers/heatMap.ts';
 import type { ReportView } from '../providers/reportView.ts';
 import type { Runner } from '../runner.ts';
-import { chosenFailure, type ChosenFailure } from './failureReference.ts';
+import { chosenFailure, type ChosenFailure, isReference } from './failureReference.ts';
 import { adjustTolerance, minimize, reproduce } from './failures.ts';
 import { initialiseProject } from './projectSetup.ts';
 import { fuzz, runTests } from './runs.ts';
@@ -68,16 +68,14 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
   );
 }
 
-/** Fuzzing of the op that a failure or an op of the view belongs to, or of one that the user chooses. */
+/** Fuzzing of the op that a failure or an item of the view belongs to, or of one that the user chooses. */
 async function fuzzArgument(projects: Projects, output: Output, argument: unknown): Promise<void> {
-  if (typeof argument === 'object' && argument !== null && 'result' in argument) {
+  if (argument instanceof OpItem) {
+    return fuzz(projects, output, argument.project, argument.op);
+  }
+  if (isReference(argument)) {
     const failure = await chosenFailure(projects, argument);
     return fuzz(projects, output, failure?.project, failure?.result.op);
-  }
-  if (typeof argument === 'object' && argument !== null && 'op' in argument && 'project' in argument) {
-    const { project, op } = argument as Parameters<typeof fuzz>[2] & { project: unknown; op: string };
-    const owner = projects.all().find((known) => known === project);
-    return fuzz(projects, output, owner, op);
   }
   return fuzz(projects, output);
 }

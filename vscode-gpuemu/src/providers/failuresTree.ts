@@ -8,7 +8,7 @@ import type { Project } from '../project.ts';
 import type { Projects } from '../projects.ts';
 import type { ValidationResult } from '../report.ts';
 
-class OpItem extends vscode.TreeItem {
+export class OpItem extends vscode.TreeItem {
   constructor(
     readonly project: Project,
     readonly op: string,
@@ -23,7 +23,7 @@ class OpItem extends vscode.TreeItem {
   }
 }
 
-export class FailureItem extends vscode.TreeItem implements FailureReference {
+class FailureItem extends vscode.TreeItem implements FailureReference {
   readonly project: string;
 
   constructor(

@@ -1,7 +1,7 @@
 // The extension in a real VS Code: a session as a user has it, from a workspace that is not trusted to an op that is mended.
 
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -67,7 +67,9 @@ function step(name: string, act: () => Promise<void>): void {
 
 before(async () => {
   needed('GPUEMU_TEST_PYTHON');
-  writeProject(at('workspace'));
+  // Opened through a link: programs that run in it see other paths than the editor.
+  writeProject(at('project'));
+  symlinkSync('project', at('workspace'));
   // The program, with every call of it written down.
   const program = at('gpuemu-with-a-record');
   writeFileSync(program, `#!/bin/sh\necho "$*" >> '${calls}'\nexec '${needed('GPUEMU_TEST_PROGRAM')}' "$@"\n`);
