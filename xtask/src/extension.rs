@@ -61,13 +61,18 @@ fn package(node: &NodeEnvironment) -> Result<PathBuf, Failure> {
     let dist = folder()?.join("dist");
     fs::create_dir_all(&dist).map_err(|error| cannot("create", &dist.display(), &error))?;
     let mut command = node.command("npx")?;
-    let (text, verdict) = process::run_keeping_output(command.args(["vsce", "package", "--out", PACKAGE]))?;
+    let (text, verdict) = process::run_keeping_everything(command.args(["vsce", "package", "--out", PACKAGE]))?;
     print!("{text}");
     verdict?;
-    match text.lines().find(|line| line.contains("WARNING")) {
-        Some(line) => Err(Failure::Check(format!("vsce warns: {}", line.trim()))),
+    match warning_in(&text) {
+        Some(line) => Err(Failure::Check(format!("vsce warns: {line}"))),
         None => Ok(folder()?.join(PACKAGE)),
     }
+}
+
+/// The first line in which vsce warns of something.
+fn warning_in(text: &str) -> Option<&str> {
+    text.lines().map(str::trim).find(|line| line.starts_with("WARNING"))
 }
 
 /// Installs the pinned packages, unless those that are there are the ones.
@@ -88,4 +93,16 @@ fn npm(node: &NodeEnvironment, arguments: &[&str]) -> Result<(), Failure> {
 
 fn folder() -> Result<PathBuf, Failure> {
     Ok(repository::root()?.join(EXTENSION))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn warnings_of_vsce_are_found() {
+        let said = " INFO  Files included in the VSIX:\n WARNING  A 'repository' field is missing\n DONE  Packaged\n";
+        assert_eq!(warning_in(said), Some("WARNING  A 'repository' field is missing"));
+        assert_eq!(warning_in(" DONE  Packaged: WARNING.vsix\n"), None);
+    }
 }

@@ -53,6 +53,14 @@ pub fn run_keeping_output(command: &mut Command) -> Result<(String, Result<(), F
     Ok((text, succeeded(command, output.status)))
 }
 
+/// Like [`run_keeping_output`], with standard error too, behind standard output.
+pub fn run_keeping_everything(command: &mut Command) -> Result<(String, Result<(), Failure>), Failure> {
+    announce(command);
+    let output = command.stdin(Stdio::null()).output().map_err(|error| cannot_start(command, &error))?;
+    let text = [output.stdout, output.stderr].map(|part| String::from_utf8_lossy(&part).into_owned()).concat();
+    Ok((text, succeeded(command, output.status)))
+}
+
 /// The command as one would type it, with the program's name in place of its path.
 pub fn command_line(command: &Command) -> String {
     let program = path::Path::new(command.get_program());
