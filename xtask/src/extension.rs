@@ -61,7 +61,8 @@ fn package(node: &NodeEnvironment) -> Result<PathBuf, Failure> {
     let dist = folder()?.join("dist");
     fs::create_dir_all(&dist).map_err(|error| cannot("create", &dist.display(), &error))?;
     let mut command = node.command("npx")?;
-    let (text, verdict) = process::run_keeping_everything(command.args(["vsce", "package", "--out", PACKAGE]))?;
+    command.args(["vsce", "package", "--out", PACKAGE]).env("NO_COLOR", "1");
+    let (text, verdict) = process::run_keeping_everything(&mut command)?;
     print!("{text}");
     verdict?;
     match warning_in(&text) {
