@@ -33,7 +33,7 @@ export class ReportView implements vscode.Disposable {
     }
     this.panel ??= this.created();
     this.panel.title = `Report on ${project.name}`;
-    this.panel.webview.html = pageAt(page, result.op, result.seed);
+    this.panel.webview.html = pageAt(page, result);
     this.panel.reveal(undefined, true);
   }
 

@@ -48,10 +48,11 @@ void test('nothing of the workspace becomes markup, and nothing is loaded or run
 
 void test('a report is opened at a failure by lines before its policy', () => {
   const page = '<!doctype html>\n<html><head><meta http-equiv="Content-Security-Policy"></head><body>$& </body></html>';
-  const opened = pageAt(page, 'soft</script>max', LARGE_SEED);
+  const opened = pageAt(page, failedResult({ op: 'soft</script>max' }));
   assert.ok(opened.indexOf('<script>') < opened.indexOf('Content-Security-Policy'));
   assert.ok(opened.includes(`"seed":"${LARGE_SEED}"`) && opened.includes('soft\\u003c/script>max') && opened.includes('$& '));
-  assert.equal(pageAt('no page', 'a', '1'), 'no page');
+  assert.ok(opened.includes('input[3, 13, 143]'));
+  assert.equal(pageAt('no page', failedResult()), 'no page');
 });
 
 void test('findings of a launch lie in the source that the PTX names, or in the PTX', () => {
