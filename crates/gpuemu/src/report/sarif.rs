@@ -371,3 +371,26 @@ struct RunProperties<'a> {
     cases: u64,
     kernels: usize,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_result_is_dropped_without_a_word() {
+        let report: RunReport = serde_json::from_str(include_str!("../../tests/golden/report.json")).unwrap();
+        let whole: serde_json::Value = serde_json::from_str(&run(&report).unwrap()).unwrap();
+        let all = whole["runs"][0]["results"].as_array().unwrap();
+        let cut: serde_json::Value = serde_json::from_str(&log(&report, 2).unwrap()).unwrap();
+        // The worst are those that are kept.
+        assert_eq!(cut["runs"][0]["results"].as_array().unwrap()[..], all[..2]);
+        let notifications = cut["runs"][0]["invocations"][0]["toolExecutionNotifications"].to_string();
+        let said = format!("{} more results are not in this log, which has at most 2", all.len() - 2);
+        assert!(notifications.contains(&said), "{notifications}");
+    }
+
+    #[test]
+    fn any_path_is_a_reference() {
+        assert_eq!(uri("a b/ü:#?%.py"), "a%20b/%C3%BC%3A%23%3F%25.py");
+    }
+}
