@@ -146,7 +146,8 @@ fn unjudged(issue: &Issue) -> Notification {
 /// What each issue is known by in the next run: its rule, subject, dtype and file, without a check its words, and which of
 /// the issues that share all that it is, from the top of the file. Lines, seeds and figures change from run to run.
 fn fingerprints(issues: &[Issue]) -> Vec<String> {
-    let mut alike: BTreeMap<String, Vec<(Option<u64>, Option<u64>, usize)>> = BTreeMap::new();
+    type LineAndColumn = (Option<u64>, Option<u64>);
+    let mut alike: BTreeMap<String, Vec<(LineAndColumn, usize)>> = BTreeMap::new();
     for (index, issue) in issues.iter().enumerate() {
         let subject = match &issue.subject {
             Subject::Op(name) => format!("op {name}"),
@@ -160,13 +161,13 @@ fn fingerprints(issues: &[Issue]) -> Vec<String> {
         let place = issue.places.first();
         let file = place.map_or("", |place| place.file.as_str());
         let known_by = [issue.rule.id.as_str(), &subject, &words, file].join("\0");
-        let (line, column) = place.map_or((None, None), |place| (place.line, place.column));
-        alike.entry(known_by).or_default().push((line, column, index));
+        let at = place.map_or((None, None), |place| (place.line, place.column));
+        alike.entry(known_by).or_default().push((at, index));
     }
     let mut fingerprints = vec![String::new(); issues.len()];
     for (known_by, mut group) in alike {
         group.sort_unstable();
-        for (place, (_, _, index)) in group.into_iter().enumerate() {
+        for (place, (_, index)) in group.into_iter().enumerate() {
             fingerprints[index] = sha256(format!("{known_by}\0{place}").as_bytes());
         }
     }
