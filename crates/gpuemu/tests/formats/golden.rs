@@ -37,3 +37,8 @@ fn sarif_is_golden() {
 fn markdown_is_golden() {
     assert_data_eq!(text(rewritten(&report(), "markdown")), file!["../golden/report.md": Text].raw());
 }
+
+#[test]
+fn html_is_golden() {
+    assert_data_eq!(text(rewritten(&report(), "html")), file!["../golden/report.html": Text].raw());
+}
