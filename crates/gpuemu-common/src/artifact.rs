@@ -13,7 +13,7 @@ pub use crate::tool_search::ToolSearch;
 pub const ARTIFACT_VERSION: u32 = 1;
 
 /// One kernel of a project, or one file: where its code came from and what was measured of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelArtifact {
     /// The kernel's name in the configuration, or the file's name.
     pub kernel: String,
@@ -36,7 +36,7 @@ pub struct KernelArtifact {
 }
 
 /// What was measured of one entry.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EntryMetrics {
     /// Its name.
     pub entry: String,
@@ -77,7 +77,7 @@ pub struct EntryMetrics {
 }
 
 /// Threads of a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockSize {
     /// Threads in x, y and z.
     pub threads: [u64; 3],
@@ -93,7 +93,7 @@ impl BlockSize {
 }
 
 /// Virtual registers by what they hold.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RegisterClass {
     /// One bit.
@@ -111,7 +111,7 @@ pub enum RegisterClass {
 }
 
 /// Memory of one kind.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryUse {
     /// Bytes whose number the code fixes, gaps for alignment included.
     pub bytes: u64,
@@ -122,7 +122,7 @@ pub struct MemoryUse {
 }
 
 /// A variable in memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryVariable {
     /// Its name.
     pub name: String,
@@ -141,7 +141,7 @@ pub struct MemoryVariable {
 }
 
 /// Instructions by group. Each is in one group; those under a predicate count like the others.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstructionCounts {
     /// All.
     pub total: u64,
@@ -164,7 +164,7 @@ pub struct InstructionCounts {
 }
 
 /// How global memory is accessed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GlobalAccess {
     /// `load`, `store`, `atomic` or `copy` (to shared memory, without registers).
     pub kind: String,
@@ -177,7 +177,7 @@ pub struct GlobalAccess {
 }
 
 /// Immediates and constants: two kernels with equal counts may differ in nothing else.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Constants {
     /// One word for all of them.
     pub fingerprint: String,
@@ -186,7 +186,7 @@ pub struct Constants {
 }
 
 /// What the assembler made of an entry.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompiledMetrics {
     /// The architecture, as in `sm_80`.
     pub architecture: String,
@@ -209,7 +209,7 @@ pub struct CompiledMetrics {
 }
 
 /// How many blocks fit on a multiprocessor. An estimate: it says nothing of speed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Occupancy {
     /// The architecture.
     pub architecture: String,
@@ -228,7 +228,7 @@ pub struct Occupancy {
 }
 
 /// A program that was used.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct ToolUse {
     /// Its name, as in `ptxas`.
     pub name: String,
@@ -237,7 +237,7 @@ pub struct ToolUse {
 }
 
 /// Something that could not be measured.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct NotMeasured {
     /// What.
     pub what: String,
@@ -269,7 +269,7 @@ impl Severity {
 }
 
 /// Something that the linter found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LintFinding {
     /// The rule's name.
     pub rule: String,
@@ -290,7 +290,7 @@ pub struct LintFinding {
 }
 
 /// A place in the source that a kernel was compiled from.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Origin {
     /// The file, as the compiler named it.
     pub file: String,
@@ -301,7 +301,7 @@ pub struct Origin {
 }
 
 /// A rule that could not be checked. It has neither passed nor failed.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct NotChecked {
     /// The rule's name.
     pub rule: String,
@@ -310,7 +310,7 @@ pub struct NotChecked {
 }
 
 /// What the linter says of one kernel.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LintResult {
     /// What it found, in the order of the code.
     pub findings: Vec<LintFinding>,
@@ -328,7 +328,7 @@ impl LintResult {
 }
 
 /// How a kernel did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KernelStatus {
     /// No rule failed.
@@ -340,7 +340,7 @@ pub enum KernelStatus {
 }
 
 /// One kernel in a report.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelReport {
     /// Its name.
     pub kernel: String,
@@ -359,7 +359,7 @@ pub struct KernelReport {
 }
 
 /// What was measured and found in kernels.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactReport {
     /// Version of this form.
     pub version: u32,
@@ -377,7 +377,7 @@ impl ArtifactReport {
 }
 
 /// How an entry compares with a baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ArtifactStatus {
     /// Nothing that is measured differs.
@@ -397,7 +397,7 @@ pub enum ArtifactStatus {
 }
 
 /// How an entry of a kernel compares with a baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ArtifactComparison {
     /// The kernel.
     pub kernel: String,
@@ -415,7 +415,7 @@ pub struct ArtifactComparison {
 }
 
 /// A measure that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricChange {
     /// The measure, as in `sm_80 registers`.
     pub metric: String,
@@ -428,7 +428,7 @@ pub struct MetricChange {
 }
 
 /// A constant that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConstantChange {
     /// The constant, with the instruction that it stands in.
     pub value: String,

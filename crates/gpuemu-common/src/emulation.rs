@@ -41,7 +41,7 @@ impl fmt::Display for AccessCheck {
 }
 
 /// What exactly was wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessFault {
     /// Outside of every buffer, but near one.
@@ -101,7 +101,7 @@ impl AccessFault {
 }
 
 /// A place in the code of a kernel.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct CodePlace {
     /// The instruction, as written in the PTX.
     pub instruction: String,
@@ -123,7 +123,7 @@ impl fmt::Display for CodePlace {
 }
 
 /// A thread of a launch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadPlace {
     /// Its block, in x, y and z.
     pub block: [u32; 3],
@@ -143,7 +143,7 @@ impl fmt::Display for ThreadPlace {
 }
 
 /// The other side of a finding: who wrote last, or with whom a race is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherAccess {
     /// Where in the code.
     pub place: CodePlace,
@@ -154,7 +154,7 @@ pub struct OtherAccess {
 }
 
 /// One thing that was wrong, the first time that it was seen at its place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AccessFinding {
     /// What was wrong.
     pub fault: AccessFault,
@@ -177,7 +177,7 @@ pub struct AccessFinding {
 }
 
 /// How much work a launch was.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EmulationStatistics {
     /// Blocks that ran.
     pub blocks: u64,

@@ -1,5 +1,6 @@
 //! What a signed report holds beyond a report: everything that its verdicts rest on.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::finding::Outcome;
@@ -7,7 +8,7 @@ use crate::report::{Conclusion, OpStatus, RunReport, SourceDigest};
 use crate::{DType, number_text, seed_text};
 
 /// What the verdicts of a report rest on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Evidence {
     /// The project's configuration file, whole.
     pub configuration: String,
@@ -22,7 +23,7 @@ pub struct Evidence {
 }
 
 /// What the verdict on an op rests on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpEvidence {
     /// The op.
     pub op: String,
@@ -30,6 +31,7 @@ pub struct OpEvidence {
     pub gpuemu: String,
     /// The run.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub run: u64,
     /// Milliseconds since 1970.
     pub time: u64,
@@ -37,6 +39,7 @@ pub struct OpEvidence {
     pub mode: String,
     /// Base seed.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub seed: u64,
     /// What ran it.
     pub runner: String,
@@ -51,10 +54,11 @@ pub struct OpEvidence {
 }
 
 /// The verdict on one case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseEvidence {
     /// Its seed.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub seed: u64,
     /// How it ended.
     pub outcome: Outcome,
@@ -71,9 +75,11 @@ pub struct CaseEvidence {
     pub check: Option<String>,
     /// Largest |out − y|.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub max_abs_diff: f64,
     /// Largest share of what is allowed.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub tolerance_share: f64,
     /// SHA-256 of the bytes of its inputs, one after the other in the order of the signature; none where they are not
     /// drawn from the seed.

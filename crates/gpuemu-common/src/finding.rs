@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::emulation::CodePlace;
 use crate::number_text;
 
 /// The check that fired.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Check {
     /// The runner gave no output.
@@ -115,7 +116,7 @@ impl fmt::Display for Check {
 }
 
 /// What kind of bug an error looks like. It describes a failure; it never decides one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BugClass {
     /// Only the last, partial tile is wrong.
@@ -201,26 +202,30 @@ impl fmt::Display for BugClass {
 }
 
 /// The element that is furthest beyond what is allowed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorstElement {
     /// Its coordinates.
     pub index: Vec<usize>,
     /// What the kernel returned.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub actual: f64,
     /// What the reference says.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub expected: f64,
     /// How far it is from what would round to it.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub error: f64,
     /// What is allowed.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub allowed: f64,
 }
 
 /// A place in the code of a compiled kernel, with the file that it is in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelPlace {
     /// The PTX file as the project names it; none where the kernel has one source only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -231,7 +236,7 @@ pub struct KernelPlace {
 }
 
 /// One thing that is wrong.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// The check that fired.
     pub check: Check,
@@ -253,7 +258,7 @@ pub struct Finding {
 }
 
 /// How a case ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Every check that could be made passed.
@@ -267,7 +272,7 @@ pub enum Outcome {
 }
 
 /// A wrong output that a verdict should reject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Decoy {
     /// Nothing but zeros.
@@ -283,7 +288,7 @@ pub enum Decoy {
 }
 
 /// Numbers of elements by how they were judged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ElementCounts {
     /// Judged.
     pub compared: usize,
@@ -296,19 +301,23 @@ pub struct ElementCounts {
 }
 
 /// The largest errors over all elements that are numbers on both sides.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LargestErrors {
     /// |out − y|.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub absolute: f64,
     /// |out − y| / |y|, where y is not zero.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub relative: f64,
     /// |out − y| in units of the last place of y in the output's dtype.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub ulps: f64,
     /// Share of what is allowed.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub share: f64,
 }
 

@@ -1,5 +1,7 @@
 //! What a run found: one model, which travels, is stored, and which every writer of reports takes.
 
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,8 +19,16 @@ pub const REPORT_VERSION: u32 = 1;
 /// The mode of a report in which no op had to be run, since nothing that ops are made of has changed.
 pub const UNCHANGED: &str = "changed";
 
+/// The JSON Schema of a report, as it is written.
+pub fn json_schema() -> String {
+    let schema = SchemaSettings::default().for_serialize().into_generator().into_root_schema_for::<RunReport>();
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
 /// The verdict on one case, with what is needed to run it again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ValidationResult {
     /// The op.
     pub op: String,
@@ -28,6 +38,7 @@ pub struct ValidationResult {
     pub passed: bool,
     /// The case's seed.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub seed: u64,
     /// Its dtype.
     pub dtype: DType,
@@ -51,15 +62,19 @@ pub struct ValidationResult {
     pub warnings: Vec<String>,
     /// Largest |out − y|.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub max_abs_diff: f64,
     /// Largest |out − y| / |y|.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub max_rel_diff: f64,
     /// Largest |out − y| in units of the last place.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub max_ulp_diff: f64,
     /// Largest share of what is allowed.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub tolerance_share: f64,
     /// The tolerance, in words.
     pub tolerance: String,
@@ -76,6 +91,7 @@ pub struct ValidationResult {
     pub failing_case: Option<Value>,
     /// The run it belongs to.
     #[serde(default, with = "seed_text::option", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<seed_text::SeedText>")]
     pub run: Option<u64>,
     /// Milliseconds since 1970.
     pub time: u64,
@@ -103,7 +119,7 @@ impl ValidationResult {
 }
 
 /// How an op did in a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OpStatus {
     /// Every case passed.
@@ -119,7 +135,7 @@ pub enum OpStatus {
 }
 
 /// Cases of one dtype.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DtypeCounts {
     /// The dtype.
     pub dtype: DType,
@@ -132,26 +148,29 @@ pub struct DtypeCounts {
     pub judged: u64,
     /// Largest |out − y|.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub max_abs_diff: f64,
 }
 
 /// One case of a run in short.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseSummary {
     /// How it ended.
     pub outcome: Outcome,
     /// Largest |out − y|.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub max_abs_diff: f64,
     /// Largest |out − y| in units of the last place.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub max_ulp_diff: f64,
     /// Everything that decides the case.
     pub case: Value,
 }
 
 /// A file that an op is made of, as it was when the op ran.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourceDigest {
     /// Its path, relative to the project where it lies in it.
     pub path: String,
@@ -160,7 +179,7 @@ pub struct SourceDigest {
 }
 
 /// How one op did.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpReport {
     /// The op.
     pub op: String,
@@ -188,15 +207,19 @@ pub struct OpReport {
     pub dtypes: Vec<DtypeCounts>,
     /// Largest |out − y|.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub max_abs_diff: f64,
     /// Largest |out − y| / |y|.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub max_rel_diff: f64,
     /// Largest |out − y| in units of the last place.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub max_ulp_diff: f64,
     /// Largest share of what is allowed.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub tolerance_share: f64,
     /// The failures, at most [`OpReport::MOST_FAILURES`] of them.
     pub failures: Vec<ValidationResult>,
@@ -265,7 +288,7 @@ impl OpReport {
 }
 
 /// What a run found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunReport {
     /// The version of this form.
     pub version: u32,
@@ -277,6 +300,7 @@ pub struct RunReport {
     pub config: String,
     /// The run's number; 0 where stored results of several runs are shown.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub run: u64,
     /// Milliseconds since 1970.
     pub time: u64,
@@ -286,6 +310,7 @@ pub struct RunReport {
     pub mode: String,
     /// Base seed.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub seed: u64,
     /// What cases were drawn from.
     pub settings: FuzzConfig,
@@ -316,12 +341,13 @@ pub struct RunReport {
 }
 
 /// What an op came to in a stored run. Its failures and cases are stored by themselves.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StoredRun {
     /// gpuemu's version.
     pub gpuemu: String,
     /// The run's number.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub run: u64,
     /// Milliseconds since 1970.
     pub time: u64,
@@ -329,6 +355,7 @@ pub struct StoredRun {
     pub mode: String,
     /// Base seed.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub seed: u64,
     /// What cases were drawn from.
     pub settings: FuzzConfig,
@@ -408,7 +435,7 @@ impl RunReport {
 }
 
 /// How an op's errors compare with a baseline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonStatus {
     /// As before, within the threshold.
@@ -422,7 +449,7 @@ pub enum ComparisonStatus {
 }
 
 /// One op compared with a baseline, over the same cases.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpComparison {
     /// The op.
     pub op: String,
@@ -436,15 +463,19 @@ pub struct OpComparison {
     pub failing: u64,
     /// Largest error then.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub before_abs: f64,
     /// Largest error now.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub now_abs: f64,
     /// Largest error then, in units of the last place.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub before_ulp: f64,
     /// Largest error now, in units of the last place.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub now_ulp: f64,
     /// The case that shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -474,7 +505,7 @@ impl OpComparison {
 }
 
 /// A comparison with a baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonReport {
     /// The baseline's tag or file.
     pub baseline: String,
@@ -511,5 +542,18 @@ impl ComparisonReport {
     /// Whether constants of some kernel differ.
     pub fn constants_differ(&self) -> bool {
         self.artifacts.iter().any(|entry| !entry.constants.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_schema_is_that_of_the_types() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/report.schema.json");
+        let published = std::fs::read_to_string(path).unwrap();
+        let advice = "write it anew with `cargo run -p gpuemu-common --example report_schema`";
+        assert_eq!(published, json_schema(), "{advice}");
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -11,7 +12,7 @@ use crate::finding::{Decoy, LargestErrors, Outcome};
 use crate::report::OpStatus;
 
 /// Which part of how many: of `2/3` the cases with the indices 1, 4, 7 and so on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "ShardNumbers")]
 pub struct Shard {
     index: u32,
@@ -19,7 +20,7 @@ pub struct Shard {
 }
 
 /// The numbers of a shard as they are written.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShardNumbers {
     index: u32,
@@ -97,7 +98,7 @@ impl fmt::Display for Shard {
 }
 
 /// What the report on a shard knows of the run beyond itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunPart {
     /// The shard.
     pub shard: Shard,
@@ -107,7 +108,7 @@ pub struct RunPart {
 }
 
 /// What a run's report makes of one case: all that adding up takes from a verdict.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseFacts {
     /// Its place among the cases of the op.
     pub index: u64,
@@ -140,7 +141,7 @@ pub struct CaseFacts {
 }
 
 /// Why an op ended before its last case.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Stopped {
     /// What the op comes to, unless a case failed.
     pub status: OpStatus,
@@ -149,7 +150,7 @@ pub struct Stopped {
 }
 
 /// What a shard knows of an op beyond its report.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpPart {
     /// Things worth knowing before the first case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

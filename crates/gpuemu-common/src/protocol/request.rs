@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -115,7 +116,7 @@ pub struct ProjectOnly {
 }
 
 /// What cases are drawn from. Everything left out is as the project and the op's schema say.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FuzzConfig {
     /// Cases of each op.
@@ -138,6 +139,7 @@ pub struct FuzzConfig {
     pub layouts: Option<Vec<String>>,
     /// Base seed.
     #[serde(with = "seed_text::option", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<seed_text::SeedText>")]
     pub seed: Option<u64>,
     /// Value strategy.
     #[serde(skip_serializing_if = "Option::is_none")]

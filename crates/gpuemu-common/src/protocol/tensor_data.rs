@@ -2,6 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -10,7 +11,7 @@ use crate::tensor::{contiguous_strides, element_count};
 use crate::{DType, Storage, Tensor, TensorError};
 
 /// A tensor of a message. Exactly one of `data`, `binary` and `shared` says where its bytes are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TensorData {
     /// The element type.
@@ -42,7 +43,7 @@ fn is_zero(value: &usize) -> bool {
 const LARGEST_EXPANSION: usize = 256 << 20;
 
 /// Some bytes among others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Span {
     /// The first byte.
@@ -52,7 +53,7 @@ pub struct Span {
 }
 
 /// Some bytes of a file in shared memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SharedMemory {
     /// The file's name, without a folder.
@@ -69,9 +70,12 @@ pub type NamedTensorData = indexed::Named<TensorData>;
 mod indexed {
     //! A JSON object that keeps the order of its names and refuses a name that comes twice.
 
+    use std::borrow::Cow;
+    use std::collections::BTreeMap;
     use std::fmt;
     use std::marker::PhantomData;
 
+    use schemars::{JsonSchema, Schema, SchemaGenerator};
     use serde::de::{Error, MapAccess, Visitor};
     use serde::ser::SerializeMap;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -83,6 +87,15 @@ mod indexed {
     impl<T> Default for Named<T> {
         fn default() -> Self {
             Self(Vec::new())
+        }
+    }
+
+    impl<T: JsonSchema> JsonSchema for Named<T> {
+        fn schema_name() -> Cow<'static, str> {
+            format!("NamedOf{}", T::schema_name()).into()
+        }
+        fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+            BTreeMap::<String, T>::json_schema(generator)
         }
     }
 

@@ -18,9 +18,7 @@ pub fn tail_tile(size: usize, wrong: impl Iterator<Item = usize> + Clone) -> Opt
 /// `wrong` says of each index whether an element there is wrong.
 pub fn tile_along(wrong: &[bool], passing_size: Option<usize>) -> Option<Tile> {
     let indices = wrong.iter().enumerate().filter(|(_, wrong)| **wrong).map(|(index, _)| index);
-    if indices.clone().next().is_none() {
-        return None;
-    }
+    indices.clone().next()?;
     if let Some(size) = passing_size.and_then(|size| TILES.into_iter().rev().find(|tile| size.is_multiple_of(*tile))) {
         return (size < wrong.len()).then_some(Tile { size, seen_by: TileEvidence::Neighbour });
     }

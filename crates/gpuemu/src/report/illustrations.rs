@@ -33,7 +33,7 @@ pub enum Shown {
 /// What a page shows beside the report.
 #[derive(Debug, Clone, Default)]
 pub struct Illustrations {
-    /// Failures that were chosen: op, place among its failures, what is shown. The gravest of an op come first.
+    /// Failures that were chosen: op, place among its failures, what is shown.
     pub failures: Vec<(String, usize, Shown)>,
     /// What ops came to in stored runs, of each op the newest first.
     pub runs: Vec<StoredRun>,
@@ -82,24 +82,26 @@ impl Illustrations {
 }
 
 /// The failure of each kind that shows the most: the one with the most wrong elements, of equals the gravest. What
-/// it takes at least is shown by its smallest form. The gravest kinds come first.
+/// it takes at least is shown by its smallest form. The most frequent kinds come first.
 pub fn most_telling(failures: &[ValidationResult]) -> Vec<usize> {
     let kind = |place: usize| failures[place].finding().map(|finding| (finding.check, finding.bug_class));
     let wrong = |place: usize| failures[place].finding().map_or(0, |finding| finding.mismatched);
     let gravity = |place: usize| gravity(&failures[place]);
-    let mut chosen: Vec<usize> = Vec::new();
+    // The most telling of each kind, and how many there are.
+    let mut kinds: Vec<(usize, usize)> = Vec::new();
     for place in 0..failures.len() {
-        match chosen.iter_mut().find(|known| kind(**known) == kind(place)) {
-            None => chosen.push(place),
-            Some(known) => {
+        match kinds.iter_mut().find(|(known, _)| kind(*known) == kind(place)) {
+            None => kinds.push((place, 1)),
+            Some((known, count)) => {
                 let more = wrong(place).cmp(&wrong(*known)).then(gravity(place).total_cmp(&gravity(*known)));
                 *known = if more.is_gt() { place } else { *known };
+                *count += 1;
             }
         }
     }
-    chosen.sort_by(|left, right| gravity(*right).total_cmp(&gravity(*left)));
-    chosen.truncate(KINDS);
-    chosen
+    // A stable sort: of equals the kind that was found first.
+    kinds.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    kinds.into_iter().take(KINDS).map(|(place, _)| place).collect()
 }
 
 /// How far beyond what is allowed the worst element of a failure is; without one, as far as can be.

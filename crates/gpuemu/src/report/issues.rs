@@ -187,13 +187,20 @@ struct Group<'a> {
     found: Vec<(&'a ValidationResult, &'a Finding)>,
 }
 
+/// The line that a finding is at: that of the source, of which several instructions may be, where it is known.
+fn line_of(places: &[KernelPlace]) -> Option<(&str, u64)> {
+    let KernelPlace { ptx, code } = places.first()?;
+    let written = code.file.as_deref().zip(code.line);
+    Some(written.unwrap_or((ptx.as_deref().unwrap_or_default(), code.ptx_line as u64)))
+}
+
 fn add_failures(issues: &mut Vec<Issue>, op: &OpReport, roots: &Roots) {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for result in &op.failures {
         for finding in &result.failures {
-            let place = finding.places.first();
+            let line = line_of(&finding.places);
             let known = groups.iter_mut().find(|group| {
-                group.check == finding.check && group.dtype == result.dtype && group.places.first() == place
+                group.check == finding.check && group.dtype == result.dtype && line_of(group.places) == line
             });
             match known {
                 Some(group) => group.found.push((result, finding)),
@@ -249,14 +256,14 @@ fn failed_check(op: &OpReport, group: &Group<'_>, roots: &Roots) -> Option<Issue
     let issue = Issue {
         details,
         replay: Some(result.replay.clone()),
-        places: roots.op(op, group.places),
+        places: roots.op(op, &finding.places),
         related: roots.others(op, &finding.places),
         failed: Some(FailedCheck {
             check: group.check,
             bug_class: finding.bug_class.to_string(),
             dtype: group.dtype,
             seed: result.seed,
-            listed_cases: group.found.len() as u64,
+            listed_cases: listed_cases(group),
             failed_cases,
             cases,
             tolerance_share: share(result),
@@ -264,6 +271,13 @@ fn failed_check(op: &OpReport, group: &Group<'_>, roots: &Roots) -> Option<Issue
         ..about_op(op, roots, IssueRule::check(group.check), Weight::Failed, summary)
     };
     Some(accepted_if_expected(issue, op))
+}
+
+/// Cases of a group. One case may show the same thing at several instructions of a line; its findings come one after
+/// the other.
+fn listed_cases(group: &Group<'_>) -> u64 {
+    let cases = group.found.chunk_by(|(left, _), (right, _)| std::ptr::eq(*left, *right));
+    cases.count() as u64
 }
 
 /// A failure that the project expects fails nothing.
@@ -435,16 +449,26 @@ fn add_run(issues: &mut Vec<Issue>, report: &RunReport, roots: &Roots) {
 /// Checks that could not be made, each once: what a pass does not say.
 pub fn not_checked(report: &RunReport) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    let ops = report.ops.iter().flat_map(|op| op.not_checked.iter().cloned());
-    let rules = report.kernels.iter().flat_map(|kernel| {
-        let by_reason = kernels::by_reason(&kernel.lint.not_checked).into_iter();
-        by_reason.map(|(why, rules)| format!("lint of kernel '{}': {}: {why}", kernel.kernel, rules.join(", ")))
-    });
-    for what in ops.chain(rules) {
-        if !all.contains(&what) {
-            all.push(what);
+    for what in report.ops.iter().flat_map(|op| &op.not_checked) {
+        if !all.contains(what) {
+            all.push(what.clone());
         }
     }
+    // What is missing is missing for most kernels alike.
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for kernel in &report.kernels {
+        for (why, rules) in kernels::by_reason(&kernel.lint.not_checked) {
+            let reason = format!("{}: {why}", rules.join(", "));
+            match reasons.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, names)) => names.push(&kernel.kernel),
+                None => reasons.push((reason, vec![&kernel.kernel])),
+            }
+        }
+    }
+    all.extend(reasons.into_iter().map(|(reason, names)| match names.as_slice() {
+        [only] => format!("lint of kernel '{only}': {reason}"),
+        many => format!("lint of {} kernels: {reason}", many.len()),
+    }));
     all
 }
 

@@ -7,6 +7,7 @@ use gpuemu_common::artifact::{ArtifactStatus, KernelReport, KernelStatus, LintFi
 use gpuemu_common::report::{ComparisonReport, ComparisonStatus, OpReport, OpStatus, RunReport};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
+use super::issues::{Issue, Subject, Weight, issues};
 use super::style::plain;
 use super::{kernel_comparison, kernels, text};
 use crate::expected_error::ExpectedError;
@@ -23,6 +24,12 @@ pub fn run(report: &RunReport) -> Result<String, ExpectedError> {
     }
     if let Some(comparison) = &report.comparison {
         document.add_test_suite(compared(comparison));
+    }
+    let issues = issues(report);
+    let of_run = |issue: &&Issue| issue.subject == Subject::Run && issue.weight != Weight::Remark;
+    let of_run: Vec<&Issue> = issues.iter().filter(of_run).collect();
+    if !of_run.is_empty() {
+        document.add_test_suite(run_suite(&of_run));
     }
     document.to_string().map_err(|error| ExpectedError::plain(format!("the report cannot be written as XML: {error}")))
 }
@@ -151,6 +158,19 @@ fn compared(comparison: &ComparisonReport) -> TestSuite {
         };
         let mut case = TestCase::new(kernel_comparison::name(entry), status);
         case.set_classname("baseline");
+        suite.add_test_case(case);
+    }
+    suite
+}
+
+/// What keeps the whole run from passing: no case at all, or evidence that is missing.
+fn run_suite(issues: &[&Issue]) -> TestSuite {
+    let mut suite = TestSuite::new("run");
+    for (place, issue) in issues.iter().enumerate() {
+        let kind = if issue.weight == Weight::Error { NonSuccessKind::Error } else { NonSuccessKind::Failure };
+        let name = if place == 0 { issue.rule.id.clone() } else { format!("{} {}", issue.rule.id, place + 1) };
+        let mut case = TestCase::new(name, non_success(kind, &issue.rule.id, &issue.summary, &issue.summary));
+        case.set_classname("run");
         suite.add_test_case(case);
     }
     suite

@@ -61,7 +61,7 @@ fn by_subject<'a>(issues: &[&'a Issue]) -> Vec<(&'a Subject, Vec<&'a Issue>)> {
 }
 
 fn add_table(comment: &mut String, subjects: &[(&Subject, Vec<&Issue>)]) {
-    comment.push_str("\n| | | what is wrong | see it again |\n| --- | --- | --- | --- |\n");
+    comment.push_str("\n| | op or kernel | what is wrong | see it again |\n| --- | --- | --- | --- |\n");
     let mut shown = 0;
     for (subject, mine) in subjects {
         let row = row(subject, mine);

@@ -166,3 +166,73 @@ fn plain(path: &Path) -> PathBuf {
     }
     plain
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A project in a folder of a repository, with an op that failed in compiled code.
+    fn project() -> (tempfile::TempDir, RunReport) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join(".git")).unwrap();
+        std::fs::create_dir_all(folder.path().join("sub/kernels")).unwrap();
+        let mut report: RunReport = serde_json::from_str(include_str!("../../tests/golden/report.json")).unwrap();
+        report.config = folder.path().join("sub/gpuemu.toml").display().to_string();
+        report.ops.retain(|op| op.op == "relu_one_more");
+        (folder, report)
+    }
+
+    fn shown(places: &[Place]) -> Vec<String> {
+        let line = |place: &Place| place.line.map_or(String::new(), |line| format!(":{line}"));
+        places.iter().map(|place| format!("{}{}", place.file, line(place))).collect()
+    }
+
+    #[test]
+    fn compiled_code_is_shown_where_it_was_written() {
+        let (folder, report) = project();
+        let (op, roots) = (&report.ops[0], Roots::of(&report));
+        let mut found = op.failures[0].failures[0].places.clone();
+        let (ptx, config) = (format!("sub/cuda/ptx/relu_elements_one_more.ptx:{}", found[0].code.ptx_line), op.line);
+        // The source that the compiler named is not in this repository.
+        assert_eq!(shown(&roots.op(op, &found)), [ptx.clone(), format!("sub/gpuemu.toml:{config}")]);
+        std::fs::write(folder.path().join("sub/kernels/relu.cu"), "").unwrap();
+        for file in
+            ["kernels/relu.cu".to_string(), folder.path().join("sub/kernels/../kernels/relu.cu").display().to_string()]
+        {
+            (found[0].code.file, found[0].code.line) = (Some(file), Some(16));
+            let expected = ["sub/kernels/relu.cu:16".to_string(), ptx.clone(), format!("sub/gpuemu.toml:{config}")];
+            assert_eq!(shown(&roots.op(op, &found)), expected);
+        }
+        // A file outside of the repository is nobody's place.
+        found[0].code.file = Some("/usr/include/stdio.h".to_string());
+        assert_eq!(shown(&roots.op(op, &found))[0], ptx);
+    }
+
+    #[test]
+    fn a_function_is_shown_as_long_as_it_is_the_one_that_ran() {
+        let (folder, mut report) = project();
+        let file = folder.path().join("sub/kernels/relu.py");
+        let text =
+            "import numpy as np\n\ndef helper(x):\n    return x\n\ndef relu_one_more(input):\n    return input\n";
+        std::fs::write(&file, text).unwrap();
+        let roots = Roots::of(&report);
+        let op = &mut report.ops[0];
+        op.runner = "module kernels.relu".to_string();
+        op.sources = vec![SourceDigest { path: "kernels/relu.py".to_string(), sha256: Some(sha256(text.as_bytes())) }];
+        let config = format!("sub/gpuemu.toml:{}", op.line);
+        assert_eq!(shown(&roots.op(op, &[])), ["sub/kernels/relu.py:6".to_string(), config.clone()]);
+        op.runner = "module kernels.relu:helper".to_string();
+        assert_eq!(shown(&roots.op(op, &[])), ["sub/kernels/relu.py:3".to_string(), config.clone()]);
+        std::fs::write(&file, format!("# moved\n{text}")).unwrap();
+        assert_eq!(shown(&roots.op(op, &[])), [config]);
+    }
+
+    #[test]
+    fn folders_of_another_machine_are_no_hindrance() {
+        let (_folder, mut report) = project();
+        report.config = "/nowhere/at/all/gpuemu.toml".to_string();
+        report.ops[0].line = 0;
+        let places = Roots::of(&report).op(&report.ops[0], &[]);
+        assert_eq!(shown(&places), ["gpuemu.toml"]);
+    }
+}

@@ -146,7 +146,8 @@ fn unjudged(issue: &Issue) -> Notification {
 /// What each issue is known by in the next run: its rule, subject, dtype and file, without a check its words, and which of
 /// the issues that share all that it is, from the top of the file. Lines, seeds and figures change from run to run.
 fn fingerprints(issues: &[Issue]) -> Vec<String> {
-    let mut alike: BTreeMap<String, Vec<(Option<u64>, Option<u64>, usize)>> = BTreeMap::new();
+    type LineAndColumn = (Option<u64>, Option<u64>);
+    let mut alike: BTreeMap<String, Vec<(LineAndColumn, usize)>> = BTreeMap::new();
     for (index, issue) in issues.iter().enumerate() {
         let subject = match &issue.subject {
             Subject::Op(name) => format!("op {name}"),
@@ -160,13 +161,13 @@ fn fingerprints(issues: &[Issue]) -> Vec<String> {
         let place = issue.places.first();
         let file = place.map_or("", |place| place.file.as_str());
         let known_by = [issue.rule.id.as_str(), &subject, &words, file].join("\0");
-        let (line, column) = place.map_or((None, None), |place| (place.line, place.column));
-        alike.entry(known_by).or_default().push((line, column, index));
+        let at = place.map_or((None, None), |place| (place.line, place.column));
+        alike.entry(known_by).or_default().push((at, index));
     }
     let mut fingerprints = vec![String::new(); issues.len()];
     for (known_by, mut group) in alike {
         group.sort_unstable();
-        for (place, (_, _, index)) in group.into_iter().enumerate() {
+        for (place, (_, index)) in group.into_iter().enumerate() {
             fingerprints[index] = sha256(format!("{known_by}\0{place}").as_bytes());
         }
     }
@@ -370,4 +371,27 @@ struct RunProperties<'a> {
     ops: usize,
     cases: u64,
     kernels: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_result_is_dropped_without_a_word() {
+        let report: RunReport = serde_json::from_str(include_str!("../../tests/golden/report.json")).unwrap();
+        let whole: serde_json::Value = serde_json::from_str(&run(&report).unwrap()).unwrap();
+        let all = whole["runs"][0]["results"].as_array().unwrap();
+        let cut: serde_json::Value = serde_json::from_str(&log(&report, 2).unwrap()).unwrap();
+        // The worst are those that are kept.
+        assert_eq!(cut["runs"][0]["results"].as_array().unwrap()[..], all[..2]);
+        let notifications = cut["runs"][0]["invocations"][0]["toolExecutionNotifications"].to_string();
+        let said = format!("{} more results are not in this log, which has at most 2", all.len() - 2);
+        assert!(notifications.contains(&said), "{notifications}");
+    }
+
+    #[test]
+    fn any_path_is_a_reference() {
+        assert_eq!(uri("a b/ü:#?%.py"), "a%20b/%C3%BC%3A%23%3F%25.py");
+    }
 }

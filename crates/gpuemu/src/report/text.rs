@@ -31,6 +31,9 @@ fn write_run(text: &mut String, report: &RunReport) -> std::fmt::Result {
     for warning in &report.warnings {
         writeln!(text, "{} {warning}", paint(WARNING, "warning:"))?;
     }
+    for reservation in report.evidence.iter().flat_map(|evidence| &evidence.reservations) {
+        writeln!(text, "{} {reservation}", paint(BAD, "not passed:"))?;
+    }
     let mut missing: Vec<&str> = Vec::new();
     for what in report.ops.iter().flat_map(|op| &op.not_checked) {
         if !missing.contains(&what.as_str()) {

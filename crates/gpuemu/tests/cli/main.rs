@@ -32,6 +32,7 @@ mod launches;
 mod malformed;
 mod memory;
 mod ops;
+mod page;
 mod protocol_document;
 mod readme;
 mod recording;

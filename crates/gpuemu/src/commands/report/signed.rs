@@ -8,8 +8,8 @@ use gpuemu_engine::case::GENERATOR_VERSION;
 
 use crate::commands::sign::KeyOption;
 use crate::expected_error::ExpectedError;
-use crate::format::{ReportOutput, write_text};
-use crate::session::Session;
+use crate::format::{ReportFormat, ReportOutput, write_text};
+use crate::session::{Session, note};
 use crate::{report, signing, whole_files};
 
 /// Adds what the verdicts rest on. What is missing, weak or out of date keeps the report from passing.
@@ -45,6 +45,10 @@ pub fn write(report: &RunReport, key: &KeyOption, output: &ReportOutput) -> Resu
     let Some(path) = &output.output else {
         return Err(ExpectedError::new("a signed report needs a file", "name one with --output"));
     };
+    if !matches!(output.format, ReportFormat::Text | ReportFormat::Json) {
+        let hint = "leave --format out; `gpuemu report --from FILE` writes it in another format afterwards";
+        return Err(ExpectedError::new("a signed report is JSON", hint));
+    }
     let mut text = serde_json::to_string_pretty(report)?;
     text.push('\n');
     let key = key.load()?;
@@ -52,9 +56,6 @@ pub fn write(report: &RunReport, key: &KeyOption, output: &ReportOutput) -> Resu
     whole_files::write(&[(path, text.as_bytes()), (&file, &signature)])
         .map_err(|error| ExpectedError::plain(format!("{} cannot be written: {error}", path.display())))?;
     let mut words = report::text::run(report);
-    for reservation in report.evidence.iter().flat_map(|evidence| &evidence.reservations) {
-        words.push_str(&format!("not passed: {reservation}\n"));
-    }
     let word = if report.passed { "PASSED" } else { "NOT PASSED" };
     let fingerprint = signing::fingerprint(&key.verifying_key());
     words.push_str(&format!(
@@ -62,6 +63,10 @@ pub fn write(report: &RunReport, key: &KeyOption, output: &ReportOutput) -> Resu
         path.display(),
         file.display()
     ));
-    write_text(&words)?;
+    // Whoever asked for JSON has it in the file.
+    match output.format {
+        ReportFormat::Json => note(words.trim_end()),
+        _ => write_text(&words)?,
+    }
     Ok(report::exit_code_of(report))
 }

@@ -91,7 +91,10 @@ fn failures(markup: &mut Markup, report: &RunReport, illustrations: &Illustratio
         );
     });
     let mut number = 0;
-    for (place, op) in report.ops.iter().enumerate() {
+    if !report.ops.iter().any(overview::is_spoken_of) {
+        markup.leaf("p", &[("class", "muted")], "No finding.");
+    }
+    for (place, op) in report.ops.iter().enumerate().filter(|(_, op)| overview::is_spoken_of(op)) {
         let chosen = most_telling(&op.failures);
         let others = (0..op.failures.len()).filter(|place| !chosen.contains(place));
         let order: Vec<usize> = chosen.iter().copied().chain(others).collect();

@@ -81,6 +81,11 @@ pub fn header(markup: &mut Markup, report: &RunReport) {
     }
 }
 
+/// Whether more is to be said about an op than a line.
+pub fn is_spoken_of(op: &OpReport) -> bool {
+    op.failed > 0 || op.message.is_some() || op.regressed || !op.warnings.is_empty()
+}
+
 /// Draws a line for each op.
 pub fn ops(markup: &mut Markup, report: &RunReport, illustrations: &Illustrations) {
     if report.ops.is_empty() {
@@ -110,14 +115,16 @@ fn line(markup: &mut Markup, op: &OpReport, place: usize, illustrations: &Illust
     markup.line();
     markup.element("tr", &[("data-op", &op.op)], |markup| {
         markup.element("td", &[], |markup| markup.leaf("span", &[("class", &format!("chip {class}"))], word));
-        markup.element("th", &[("scope", "row")], |markup| {
-            markup.leaf("a", &[("href", &format!("#op-{place}"))], &op.op);
+        markup.element("th", &[("scope", "row")], |markup| match is_spoken_of(op) {
+            true => markup.leaf("a", &[("href", &format!("#op-{place}"))], &op.op),
+            false => markup.text(&op.op),
         });
         let failed = if op.cases == 0 { "no case".to_string() } else { format!("{} of {}", op.failed, op.cases) };
         markup.leaf("td", &[], &failed);
         let judged = op.cases > 0;
-        markup.leaf("td", &[], &if judged { number(op.max_abs_diff) } else { String::new() });
-        markup.leaf("td", &[], &if judged { number(op.tolerance_share) } else { String::new() });
+        let written = |value: f64| if value.is_infinite() { "∞".to_string() } else { number(value) };
+        markup.leaf("td", &[], &if judged { written(op.max_abs_diff) } else { String::new() });
+        markup.leaf("td", &[], &if judged { written(op.tolerance_share) } else { String::new() });
         markup.element("td", &[], |markup| history::draw(markup, &illustrations.history(&op.op)));
     });
 }

@@ -143,10 +143,22 @@ fn the_most_telling_failure_of_each_kind_is_chosen() {
     let failures = [(2.0, "scale"), (5.0, "stride"), (3.0, "scale"), (1.5, "formula"), (1.1, "precision")];
     let failures = failures.map(|(share, class)| failure("softmax", share, class));
     let mut report = report("softmax", failures.to_vec());
-    assert_eq!(most_telling(&report.ops[0].failures), [1, 2, 3]);
+    assert_eq!(most_telling(&report.ops[0].failures), [2, 1, 3], "the most frequent kind first");
     // More wrong elements show more.
     report.ops[0].failures[0].failures[0].mismatched = 31;
-    assert_eq!(most_telling(&report.ops[0].failures), [1, 0, 3]);
+    assert_eq!(most_telling(&report.ops[0].failures), [0, 1, 3]);
+}
+
+#[test]
+fn an_op_of_which_nothing_is_to_be_said_has_a_line_only() {
+    let mut report = report("softmax", Vec::new());
+    assert!(page(&report, &Illustrations::default()).contains("<a href=\"#op-0\">softmax</a>"), "it has a warning");
+    let op = &mut report.ops[0];
+    (op.message, op.regressed, op.failed) = (None, false, 0);
+    op.warnings.clear();
+    let page = page(&report, &Illustrations::default());
+    assert!(page.contains("<th scope=\"row\">softmax</th>") && !page.contains("<section"), "{page}");
+    assert!(page.contains("No finding."), "{page}");
 }
 
 #[test]

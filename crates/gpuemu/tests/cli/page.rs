@@ -1,12 +1,10 @@
 //! `--format html`: the page on a run, with failures run again for their pictures.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-mod fixture;
-
 use std::os::unix::fs::PermissionsExt;
 
-use fixture::kernels::{gpuemu, softmax_kernel};
-use fixture::{Project, text_of};
+use crate::fixture::kernels::{gpuemu, softmax_kernel};
+use crate::fixture::{Project, text_of};
 
 /// Two ops of compiled kernels: a right one, and one whose padding enters the denominator.
 fn project() -> Project {
@@ -110,4 +108,23 @@ fn a_page_is_opened_where_that_is_asked_for() {
     let browser = project.path("browser");
     gpuemu(&project, &[&open[..], &["--no-daemon"]].concat()).env("BROWSER", &browser).assert().code(0);
     assert_eq!(project.read("opened").trim_end(), project.path("r.html").display().to_string());
+}
+
+#[test]
+fn the_page_of_an_earlier_report_has_pictures_where_its_project_is() {
+    let project = project();
+    let run = ["fuzz", "--op", "masked", "--iterations", "30", "--format", "json", "--output", "r.json", "--no-daemon"];
+    gpuemu(&project, &run).assert().code(1);
+    let from = ["report", "--from", "r.json", "--format", "html"];
+    let page = page_of(&project, &from, 1);
+    assert_eq!((count(&page, "<svg class=\"map\""), count(&page, "Smallest failing case")), (1, 1));
+    // Another project, or the same one with another configuration: the failures are there, and nothing is run.
+    let elsewhere = Project::without_python();
+    elsewhere.write("r.json", &project.read("r.json"));
+    project.replace("gpuemu.toml", "seed = 7", "seed = 8");
+    for place in [&elsewhere, &project] {
+        let page = page_of(place, &from, 1);
+        assert_eq!(count(&page, "<svg class=\"map\""), 0);
+        assert!(count(&page, "<details class=\"card\"") > 1, "{page}");
+    }
 }
