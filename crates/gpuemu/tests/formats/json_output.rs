@@ -113,6 +113,7 @@ fn every_command_prints_one_document_or_nothing() {
         try_it(&[command, "none.ptx"], 2, Nothing);
     }
     try_it(&["calibrate", "--op", right, "--control", "nobody"], 2, Nothing);
+    try_it(&["config", "check"], 0, Document);
     try_it(&["status"], 0, Document);
     try_it(&["daemon", "status"], 0, Document);
     try_it(&["ops"], 0, Document);
