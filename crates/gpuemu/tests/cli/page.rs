@@ -100,7 +100,7 @@ fn a_page_is_opened_where_that_is_asked_for() {
     refused(&["report", "--open", "--output", "r.txt"], "--open opens a page, and this report is none");
     let open = ["report", "--format", "html", "--output", "r.html", "--open"];
     refused(&open, "no browser could be started: no-such-browser cannot be started");
-    refused(&["test", "--seed", "3", "--format", "html"], "one case has no page");
+    refused(&["test", "--seed", "3", "--format", "html"], "one case has no report as html");
     assert!(project.path("r.html").is_file(), "the page is there, whoever opens it");
 
     project.write("browser", "#!/bin/sh\necho \"$1\" > opened\n");
