@@ -2,6 +2,7 @@
 //! needs one says that it was skipped.
 
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use crate::failure::Failure;
 use crate::process;
@@ -38,8 +39,12 @@ pub fn missing(programs: &[SystemProgram]) -> Option<&'static str> {
     programs.iter().map(|needed| needed.program).find(|program| !starts(program))
 }
 
+/// One installation at a time: environments are made beside the steps, and the system's packages have one lock.
+static INSTALLING: Mutex<()> = Mutex::new(());
+
 /// Installs what is missing.
 pub fn install(programs: &[SystemProgram]) -> Result<(), Failure> {
+    let _one = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
     let missing: Vec<&str> =
         programs.iter().filter(|needed| !starts(needed.program)).map(|needed| needed.package).collect();
     if missing.is_empty() {
