@@ -51,7 +51,7 @@ const KERNEL_TESTS: &[&str] = &[
 pub const STEPS: &[Step] = &[
     Step::new("format", 15, Work::Cargo(&["fmt", "--all", "--check"])).lint(),
     Step::new("clippy", 120, Work::Cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])).lint(),
-    Step::new("rust-tests", 950, Work::CargoBesidePython(&["test", "--workspace"])),
+    Step::new("rust-tests", 1200, Work::CargoBesidePython(&["test", "--workspace"])),
     Step::new("ruff", 15, Work::Python(&["-m", "ruff", "check"])).lint(),
     Step::new("ruff-format", 15, Work::Python(&["-m", "ruff", "format", "--check"])).lint(),
     Step::new("mypy", 60, Work::Python(&["-m", "mypy", "--strict"])).lint(),
