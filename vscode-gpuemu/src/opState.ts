@@ -126,6 +126,18 @@ export class ProjectState {
     return state.mended.has(caseKey(result)) || state.clean.has(result.dtype) ? 'mended' : 'unknown';
   }
 
+  /**
+   * What cases that were run by themselves say of their dtype: it fails while a failure is open, and it is only known to
+   * pass where each of them did. One that could not be judged is no pass.
+   */
+  afterCases(op: string, dtype: string, results: readonly ValidationResult[]): 'failed' | 'passed' | 'unknown' {
+    if (this.op(op).failures.some(({ result }) => result.dtype === dtype)) {
+      return 'failed';
+    }
+    const concerned = results.filter((result) => result.op === op && result.dtype === dtype);
+    return concerned.length > 0 && concerned.every((result) => result.outcome === 'passed') ? 'passed' : 'unknown';
+  }
+
   /** The open failure of a case. */
   failure(result: ValidationResult): OpenFailure | undefined {
     return this.states.get(result.op)?.failures.find((failure) => same(failure.result, result));

@@ -110,7 +110,8 @@ export class Sanitizer implements vscode.Disposable {
     if (found.length === 0) {
       void vscode.window.showInformationMessage(`gpuemu: nothing was found in ${name}.`);
     } else {
-      void vscode.window.showWarningMessage(`gpuemu: ${found.length + report.more_findings} findings in ${name}.`);
+      const count = found.length + report.more_findings;
+      void vscode.window.showWarningMessage(`gpuemu: ${count} ${count === 1 ? 'finding' : 'findings'} in ${name}.`);
     }
   }
 }

@@ -267,12 +267,18 @@ export class TestExplorer implements vscode.Disposable {
     );
     const items = new Map(concerned.map(({ item, subject }) => [item, subject]));
     const run = this.controller.createTestRun(new vscode.TestRunRequest([...items.keys()]), 'replay', false);
-    for (const [item, subject] of items) {
-      const open = project.state.op(subject.op ?? '').failures.filter(({ result }) => result.dtype === subject.dtype);
-      if (open.length > 0) {
-        run.failed(item, open.slice(0, 5).map(({ result }) => messageOf(result, item)));
-      } else {
-        run.passed(item);
+    for (const [item, { op = '', dtype = '' }] of items) {
+      const open = project.state.op(op).failures.filter(({ result }) => result.dtype === dtype);
+      switch (project.state.afterCases(op, dtype, results)) {
+        case 'failed':
+          run.failed(item, open.slice(0, 5).map(({ result }) => messageOf(result, item)));
+          break;
+        case 'passed':
+          run.passed(item);
+          break;
+        case 'unknown':
+          run.errored(item, new vscode.TestMessage('a case that was run again could not be judged'));
+          break;
       }
     }
     run.end();

@@ -108,3 +108,16 @@ void test('ops that are gone are forgotten', () => {
   state.keepOnly(['relu']);
   assert.deepEqual(state.ops(), []);
 });
+
+void test('a case that could not be judged does not make its dtype pass', () => {
+  const state = new ProjectState();
+  const failed = failedResult({ seed: '1' });
+  const after = (results: ReturnType<typeof failedResult>[]): string => {
+    results.forEach((result) => state.addResult(result));
+    return state.afterCases('softmax', 'float16', results);
+  };
+  assert.equal(after([failed]), 'failed');
+  assert.equal(after([{ ...failed, outcome: 'passed' }]), 'passed');
+  assert.equal(after([{ ...failed, outcome: 'undetermined' }]), 'unknown');
+  assert.equal(after([{ ...failed, outcome: 'error' }, { ...failed, seed: '2', outcome: 'passed' }]), 'unknown');
+});
