@@ -46,13 +46,10 @@ fn write_run(text: &mut String, report: &RunReport) -> std::fmt::Result {
     writeln!(text, "\n{}", summary(report))
 }
 
-/// What a run came to, in one line.
-pub fn summary(report: &RunReport) -> String {
+/// What became of the ops, in words.
+pub fn op_counts(report: &RunReport) -> String {
     let count = |status: OpStatus| report.ops.iter().filter(|op| op.status == status).count();
-    let mut parts = Vec::new();
-    if !report.ops.is_empty() || report.kernels.is_empty() {
-        parts.push(format!("{} of {} ops passed", count(OpStatus::Passed), report.ops.len()));
-    }
+    let mut parts = vec![format!("{} of {} ops passed", count(OpStatus::Passed), report.ops.len())];
     for (status, word) in [
         (OpStatus::Failed, "failed"),
         (OpStatus::ExpectedFailure, "failed as expected"),
@@ -62,6 +59,15 @@ pub fn summary(report: &RunReport) -> String {
         if count(status) > 0 {
             parts.push(format!("{} {word}", count(status)));
         }
+    }
+    parts.join(", ")
+}
+
+/// What a run came to, in one line.
+pub fn summary(report: &RunReport) -> String {
+    let mut parts = Vec::new();
+    if !report.ops.is_empty() || report.kernels.is_empty() {
+        parts.push(op_counts(report));
     }
     if !report.kernels.is_empty() {
         parts.push(super::kernels::summary(&report.kernels));

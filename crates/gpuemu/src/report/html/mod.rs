@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 use level::Level;
 
 use super::illustrations::{Illustrations, most_telling};
+use super::text::op_counts;
 use crate::markup::Markup;
 
 const STYLE: &str = include_str!("style.css");
@@ -73,7 +74,7 @@ fn head(markup: &mut Markup, report: &RunReport) {
     markup.literal("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>");
     markup.literal("<meta name=\"color-scheme\" content=\"light dark\"/>");
     let (_, verdict) = overview::verdict(report);
-    markup.leaf("title", &[], &format!("{verdict}: {}, {}", report.project, overview::counts(report)));
+    markup.leaf("title", &[], &format!("{verdict}: {}, {}", report.project, op_counts(report)));
     markup.literal("<style>");
     markup.literal(STYLE);
     markup.literal("</style>");

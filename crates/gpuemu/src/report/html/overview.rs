@@ -2,6 +2,7 @@
 
 use gpuemu_common::report::{Conclusion, OpReport, OpStatus, RunReport};
 
+use super::super::text::op_counts;
 use super::{history, time_words};
 use crate::markup::Markup;
 use crate::report::illustrations::Illustrations;
@@ -16,23 +17,6 @@ pub fn verdict(report: &RunReport) -> (&'static str, &'static str) {
         Conclusion::Failed => ("bad", "Failed"),
         Conclusion::Error => ("warn", "Could not be judged"),
     }
-}
-
-/// What became of the ops, in words.
-pub fn counts(report: &RunReport) -> String {
-    let count = |status: OpStatus| report.ops.iter().filter(|op| op.status == status).count();
-    let mut parts = vec![format!("{} of {} ops passed", count(OpStatus::Passed), report.ops.len())];
-    for (status, word) in [
-        (OpStatus::Failed, "failed"),
-        (OpStatus::ExpectedFailure, "failed as expected"),
-        (OpStatus::Error, "could not be judged"),
-        (OpStatus::Unfinished, "unfinished"),
-    ] {
-        if count(status) > 0 {
-            parts.push(format!("{} {word}", count(status)));
-        }
-    }
-    parts.join(", ")
 }
 
 /// The class of a status's colour, and its word.
@@ -57,7 +41,7 @@ pub fn header(markup: &mut Markup, report: &RunReport) {
         });
         let failed: u64 = report.ops.iter().map(|op| op.failed).sum();
         let cases = report.cases();
-        let text = format!("{}; {failed} of {cases} cases failed", counts(report));
+        let text = format!("{}; {failed} of {cases} cases failed", op_counts(report));
         markup.leaf("p", &[("class", "lead")], &text);
         let mut parts = Vec::new();
         if report.time > 0 {
