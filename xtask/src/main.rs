@@ -1,4 +1,4 @@
-//! The development commands of gpuemu: `cargo xtask test`, `lint`, `bench` and `vectors`.
+//! The development commands of gpuemu: `cargo xtask test`, `lint`, `bench`, `torture` and `vectors`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a terminal program: what it prints is its purpose")]
 
 mod bench;
@@ -19,6 +19,7 @@ mod runner;
 mod steps;
 mod summary;
 mod system_packages;
+mod torture;
 mod vectors;
 mod work;
 
@@ -61,6 +62,12 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<String>,
     },
+    /// Put gpuemu under crashes, power cuts, hostile input, load and faults, and print what came of it.
+    Torture {
+        /// Passed on to the program; `--list` says what it knows.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<String>,
+    },
     /// Write the test vectors that the Rust and the Python suites share.
     Vectors {
         /// Write nothing; fail if the files on disk differ from what would be written.
@@ -90,6 +97,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Test { only, list: false } => run_steps(&steps::chosen(&only)),
         Command::Lint => run_steps(&steps::lint_steps()),
         Command::Bench { arguments } => bench::run(&arguments),
+        Command::Torture { arguments } => torture::run(&arguments),
         Command::Vectors { check } => vectors::run(check),
     }
 }

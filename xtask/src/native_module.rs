@@ -59,31 +59,34 @@ pub fn with_build_settings(command: &mut Command) -> &mut Command {
     command.env("PYO3_PYTHON", SYSTEM_PYTHON).env("PYO3_BUILD_EXTENSION_MODULE", "1")
 }
 
-/// Finds the files in what cargo reports, a JSON object a line.
+/// The program of this name in what cargo reports, a JSON object a line.
+pub fn program_in(messages: &str, name: &str) -> Result<PathBuf, String> {
+    let path = artifact(messages, "bin", name)?["executable"].as_str().map(PathBuf::from);
+    path.ok_or_else(|| format!("cargo does not say where {name} is"))
+}
+
+fn artifact(messages: &str, kind: &str, name: &str) -> Result<Value, String> {
+    let is_it = |message: &Value| {
+        let kinds = message["target"]["kind"].as_array();
+        message["reason"] == "compiler-artifact"
+            && message["target"]["name"] == name
+            && kinds.is_some_and(|kinds| kinds.iter().any(|word| word == kind))
+    };
+    let mut reported = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
+    reported.find(is_it).ok_or_else(|| format!("cargo has not built the {kind} {name}"))
+}
+
+/// Finds the files in what cargo reports.
 fn built_by(messages: &str) -> Result<Built, String> {
-    let artifacts: Vec<Value> = messages
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok())
-        .filter(|message: &Value| message["reason"] == "compiler-artifact")
-        .collect();
-    let artifact = |kind: &str, name: &str| {
-        let is_it = |artifact: &&Value| {
-            artifact["target"]["name"] == name
-                && artifact["target"]["kind"].as_array().is_some_and(|kinds| kinds.iter().any(|word| word == kind))
-        };
-        artifacts.iter().find(is_it).ok_or_else(|| format!("cargo has not built the {kind} {name}"))
-    };
-    let program = |name: &str| {
-        let path = artifact("bin", name)?["executable"].as_str();
-        path.map(PathBuf::from).ok_or_else(|| format!("cargo does not say where {name} is"))
-    };
     // Beside the library itself, some systems get files for their linker or debugger.
     let is_library = |path: &&str| [".so", ".dylib", ".dll"].iter().any(|ending| path.ends_with(ending));
-    let module = artifact("cdylib", "_native")?["filenames"]
+    let library = artifact(messages, "cdylib", "_native")?;
+    let module = library["filenames"]
         .as_array()
         .and_then(|paths| paths.iter().filter_map(Value::as_str).find(is_library))
         .ok_or("cargo does not say where the native module is")?;
-    Ok(Built { module: module.into(), program: program("gpuemu")?, daemon: program("gpuemu-daemon")? })
+    let (program, daemon) = (program_in(messages, "gpuemu")?, program_in(messages, "gpuemu-daemon")?);
+    Ok(Built { module: module.into(), program, daemon })
 }
 
 /// Replaces the file in one go: a process that has the old module loaded keeps it, unchanged.

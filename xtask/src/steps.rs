@@ -67,6 +67,7 @@ pub const STEPS: &[Step] = &[
     Step::new("extension", 180, Work::Extension),
     Step::new("extension-vscode", 240, Work::ExtensionSession),
     Step::new("two-commands", 300, Work::CorpusCheck),
+    Step::new("torture", 240, Work::Torture),
     Step::new("package", 120, Work::Package),
 ];
 

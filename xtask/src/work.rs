@@ -4,7 +4,7 @@ use crate::environments::Environments;
 use crate::failure::Failure;
 use crate::python_environment::PythonEnvironment;
 use crate::summary::Outcome;
-use crate::{corpus_check, extension, framework_tests, native_module, package, process, system_packages};
+use crate::{corpus_check, extension, framework_tests, native_module, package, process, system_packages, torture};
 
 /// The work of a step.
 pub enum Work {
@@ -33,6 +33,8 @@ pub enum Work {
     Package,
     /// Judges the corpus with the command line and reads its report.
     CorpusCheck,
+    /// The short form of crashes, power cuts, hostile input, load and faults.
+    Torture,
 }
 
 impl Work {
@@ -93,6 +95,7 @@ impl Work {
                 Err(failure) => Err(failure),
             },
             (Self::Package, Ok(python)) => package::run(python),
+            (Self::Torture, Ok(python)) => torture::perform(torture::SHORT, Some(python)),
             (Self::ExtensionSession, Ok(python)) => {
                 let found = environments.node().and_then(|node| Ok((node, environments.code_server()?)));
                 let (node, code_server) = match found {
@@ -129,6 +132,7 @@ impl Work {
             Self::Extension => extension::CHECK_COMMANDS.to_string(),
             Self::ExtensionSession => extension::SESSION_COMMAND.to_string(),
             Self::Package => "python -m pip wheel, install the wheel, run the README's Python example".to_string(),
+            Self::Torture => format!("cargo xtask torture {}", torture::SHORT.join(" ")),
             Self::CorpusCheck => format!("cargo {}", corpus_check::ARGUMENTS.join(" ")),
         }
     }

@@ -2,13 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::panic::catch_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use redb::{
-    Builder, Database, DatabaseError, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, StorageError, TableError,
-    WriteTransaction,
+    Builder, Database, DatabaseError, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, StorageBackend,
+    StorageError, TableError, WriteTransaction,
 };
 
 use super::error::{Problem, StoreError};
@@ -33,14 +33,23 @@ impl DatabaseFile {
     ///
     /// `redb` answers some kinds of damage with a panic: that is an error of the file, not of the program.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
-        catch_unwind(|| Self::open_or_panic(path)).unwrap_or_else(|_| {
+        Self::prepared(path, || open(path))
+    }
+
+    /// The same, on something else than a file. The path is what errors name.
+    pub(super) fn on_backend(backend: impl StorageBackend, path: &Path) -> Result<Self, StoreError> {
+        Self::prepared(path, || Ok(builder().create_with_backend(backend)?))
+    }
+
+    fn prepared(path: &Path, open: impl FnOnce() -> Result<Database, Problem>) -> Result<Self, StoreError> {
+        catch_unwind(AssertUnwindSafe(|| Self::prepared_or_panic(path, open))).unwrap_or_else(|_| {
             let problem = "is damaged; nothing was changed. Move it away to begin a new one";
             Err(StoreError::Damaged(format!("{} {problem}", path.display())))
         })
     }
 
-    fn open_or_panic(path: &Path) -> Result<Self, StoreError> {
-        let database = open(path).map_err(|problem| problem.at(path))?;
+    fn prepared_or_panic(path: &Path, open: impl FnOnce() -> Result<Database, Problem>) -> Result<Self, StoreError> {
+        let database = open().map_err(|problem| problem.at(path))?;
         let file = Self { database, path: path.to_path_buf() };
         let current = u64::from(SCHEMA_VERSION);
         match file.read(|transaction| stored_version(transaction, path))? {

@@ -69,7 +69,16 @@ impl Store {
     /// A store of an older form is brought to the newest one first. What is no store, or one of a
     /// form that is not known, is an error and stays as it is.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let file = Arc::new(DatabaseFile::open(path)?);
+        Self::over(DatabaseFile::open(path)?)
+    }
+
+    /// The same on something else than a file, such as a disk that loses power. The path is what errors name.
+    pub fn on_backend(backend: impl redb::StorageBackend, path: &Path) -> Result<Self, StoreError> {
+        Self::over(DatabaseFile::on_backend(backend, path)?)
+    }
+
+    fn over(file: DatabaseFile) -> Result<Self, StoreError> {
+        let file = Arc::new(file);
         let clock = file.read(|transaction| RunClock::load(&transaction.open_table(META)?))?;
         let started = writer::start(file.clone(), clock);
         let (writer, thread) = started.map_err(|error| file.failure(&error.to_string()))?;

@@ -1,0 +1,9 @@
+//! The campaigns, in the order in which they run.
+
+mod crash;
+mod power_loss;
+
+use crate::campaign::Campaign;
+
+/// All of them.
+pub const CAMPAIGNS: &[Campaign] = &[crash::CAMPAIGN, power_loss::CAMPAIGN];

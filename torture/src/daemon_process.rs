@@ -1,0 +1,146 @@
+//! The real daemon in a process and a folder of its own, killed and started again at will.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use gpuemu_client::Client;
+use gpuemu_common::protocol::ProjectReference;
+use tempfile::TempDir;
+
+/// How long anything may take before it counts as hung.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The user that a campaign of root's becomes where a user without rights is needed.
+pub const NOBODY: u32 = 65_534;
+
+/// A program of the package `gpuemu`, built beside this one.
+pub fn program(name: &str) -> Result<PathBuf, String> {
+    let here = std::env::current_exe().map_err(|error| format!("this program is not to be found: {error}"))?;
+    let path = here.with_file_name(name);
+    if path.is_file() { Ok(path) } else { Err(format!("{name} is not built: run this by `cargo xtask torture`")) }
+}
+
+/// The Python with NumPy, named by `cargo xtask torture` and `cargo xtask test`.
+pub fn python() -> Option<PathBuf> {
+    std::env::var_os("GPUEMU_TEST_PYTHON").map(PathBuf::from)
+}
+
+/// The daemon, until dropped.
+pub struct DaemonProcess {
+    /// Its folder and those of projects are in here.
+    pub folder: TempDir,
+    process: Child,
+}
+
+impl DaemonProcess {
+    /// Starts one over a new folder.
+    pub fn start() -> Result<Self, String> {
+        Self::start_with("")
+    }
+
+    /// Starts one with settings of its own.
+    pub fn start_with(settings: &str) -> Result<Self, String> {
+        let folder = TempDir::new().map_err(|error| error.to_string())?;
+        let home = folder.path().join("home");
+        std::fs::create_dir_all(&home).map_err(|error| error.to_string())?;
+        if !settings.is_empty() {
+            std::fs::write(home.join("daemon.toml"), settings).map_err(|error| error.to_string())?;
+        }
+        let process = command(folder.path(), "gpuemu-daemon")?.arg("--detached").spawn();
+        let mut daemon = Self { folder, process: process.map_err(|error| error.to_string())? };
+        daemon.wait()?;
+        Ok(daemon)
+    }
+
+    /// Kills the process at once, as a crash would.
+    pub fn kill(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    /// Starts another process over the same folder, and waits until it answers.
+    pub fn restart(&mut self) -> Result<(), String> {
+        self.kill();
+        let process = command(self.folder.path(), "gpuemu-daemon")?.arg("--detached").spawn();
+        self.process = process.map_err(|error| error.to_string())?;
+        self.wait()
+    }
+
+    /// The number of its process.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Its socket.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join("home/gpuemu.sock")
+    }
+
+    /// A client of it.
+    pub fn client(&self) -> Result<Client, String> {
+        Client::connect(&self.socket(), PATIENCE).map_err(|error| error.to_string())
+    }
+
+    /// A folder of this name with these files; its configuration is `gpuemu.toml`, if that is one of them.
+    pub fn project(&self, name: &str, files: &[(&str, &str)]) -> Result<ProjectReference, String> {
+        project(&self.folder.path().join(name), files)
+    }
+
+    /// The command line, over the same folder as the daemon.
+    pub fn command_line(&self) -> Result<Command, String> {
+        command(self.folder.path(), "gpuemu")
+    }
+
+    fn wait(&mut self) -> Result<(), String> {
+        let deadline = Instant::now() + PATIENCE;
+        while Client::connect(&self.socket(), PATIENCE).is_err() {
+            if let Ok(Some(status)) = self.process.try_wait() {
+                return Err(format!("the daemon ended at once: {status}"));
+            }
+            if Instant::now() > deadline {
+                return Err("the daemon did not start".to_string());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for DaemonProcess {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A program of gpuemu with its home and settings in a folder.
+pub fn command(folder: &Path, name: &str) -> Result<Command, String> {
+    let mut command = Command::new(program(name)?);
+    command
+        .env("GPUEMU_HOME", folder.join("home"))
+        .env("XDG_CONFIG_HOME", folder.join("config"))
+        .env_remove("GPUEMU_SOCKET")
+        .env_remove("GPUEMU_CONFIG")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    Ok(command)
+}
+
+/// The same program as a user without rights, if this one is root; what it then needs has to be open to all.
+pub fn unprivileged(command: &mut Command) -> &mut Command {
+    if rustix::process::geteuid().is_root() { command.uid(NOBODY).gid(NOBODY) } else { command }
+}
+
+/// A folder with these files as a project.
+pub fn project(root: &Path, files: &[(&str, &str)]) -> Result<ProjectReference, String> {
+    for (file, text) in files {
+        let path = root.join(file);
+        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
+        made.map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    std::fs::create_dir_all(root).map_err(|error| error.to_string())?;
+    let config = Some(root.join("gpuemu.toml")).filter(|config| config.is_file());
+    Ok(ProjectReference { root: root.to_path_buf(), config, digest: None, python: python() })
+}

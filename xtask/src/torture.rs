@@ -1,0 +1,37 @@
+//! `cargo xtask torture`: runs the program of that name over the programs of the package `gpuemu`.
+
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::python_environment::{self, PythonEnvironment};
+use crate::{native_module, process};
+
+/// What the step of `cargo xtask test` passes on.
+pub const SHORT: &[&str] = &["--short"];
+
+/// Runs campaigns in an optimised build; `arguments` go to the program. Without Python, the campaigns that need it
+/// say so.
+pub fn run(arguments: &[String]) -> Result<(), Failure> {
+    let python = python_environment::prepare(&python_environment::DEVELOPMENT);
+    if let Err(failure) = &python {
+        eprintln!("no Python to start scripts with: {failure}");
+    }
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    perform(&arguments, python.ok().as_ref())
+}
+
+/// The same with a Python that is there.
+pub fn perform(arguments: &[&str], python: Option<&PythonEnvironment>) -> Result<(), Failure> {
+    // The daemon and the command line are tortured as the processes they are. Built together, all are made of the same
+    // compiled crates as `cargo run --package gpuemu`.
+    let mut build = process::cargo()?;
+    build.args(["build", "--release", "--message-format", "json-render-diagnostics"]);
+    build.args(["--package", "gpuemu", "--package", "gpuemu-torture"]);
+    let (messages, verdict) = process::run_keeping_output(native_module::with_build_settings(&mut build))?;
+    verdict?;
+    let mut command = Command::new(native_module::program_in(&messages, "gpuemu-torture").map_err(Failure::Check)?);
+    if let Some(environment) = python {
+        command.env("GPUEMU_TEST_PYTHON", environment.python()?.get_program());
+    }
+    process::run(command.args(arguments))
+}
