@@ -25,6 +25,12 @@ pub enum Ended {
     Impossible(String),
 }
 
+impl From<Result<Vec<String>, String>> for Ended {
+    fn from(result: Result<Vec<String>, String>) -> Self {
+        result.map_or_else(Ended::Broken, Ended::Held)
+    }
+}
+
 /// What is done to gpuemu.
 pub struct Campaign {
     /// Its name on the command line.

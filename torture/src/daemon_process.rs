@@ -1,5 +1,7 @@
 //! The real daemon in a process and a folder of its own, killed and started again at will.
 
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -62,9 +64,13 @@ impl DaemonProcess {
 
     /// Starts another process over the same folder, and waits until it answers.
     pub fn restart(&mut self) -> Result<(), String> {
+        self.start_as(Command::new(program("gpuemu-daemon")?).arg("--detached"))
+    }
+
+    /// Starts another process by a command that ends in being the daemon, and waits until it answers.
+    pub fn start_as(&mut self, command: &mut Command) -> Result<(), String> {
         self.kill();
-        let process = command(self.folder.path(), "gpuemu-daemon")?.arg("--detached").spawn();
-        self.process = process.map_err(|error| error.to_string())?;
+        self.process = at_home(command, self.folder.path()).spawn().map_err(|error| error.to_string())?;
         self.wait()
     }
 
@@ -117,6 +123,12 @@ impl Drop for DaemonProcess {
 /// A program of gpuemu with its home and settings in a folder.
 pub fn command(folder: &Path, name: &str) -> Result<Command, String> {
     let mut command = Command::new(program(name)?);
+    at_home(&mut command, folder);
+    Ok(command)
+}
+
+/// A command with gpuemu's home and settings in a folder, and nothing to read or write.
+pub fn at_home<'a>(command: &'a mut Command, folder: &Path) -> &'a mut Command {
     command
         .env("GPUEMU_HOME", folder.join("home"))
         .env("XDG_CONFIG_HOME", folder.join("config"))
@@ -124,8 +136,31 @@ pub fn command(folder: &Path, name: &str) -> Result<Command, String> {
         .env_remove("GPUEMU_CONFIG")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    Ok(command)
+        .stderr(Stdio::null())
+}
+
+/// A copy of a program in a folder, for users who cannot enter the one that it was built in.
+pub fn copied(folder: &Path, name: &str) -> Result<PathBuf, String> {
+    let copy = folder.join(name);
+    if !copy.exists() {
+        // By another process: a descriptor to write it that a child happened to inherit would keep it from being run.
+        let made = Command::new("cp").arg(program(name)?).arg(&copy).status();
+        let made = made.and_then(|_| std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)));
+        made.map_err(|error| format!("{}: {error}", copy.display()))?;
+    }
+    Ok(copy)
+}
+
+/// Waits until somebody listens on a socket.
+pub fn listens(socket: &Path) -> Result<(), String> {
+    let start = Instant::now();
+    while UnixStream::connect(socket).is_err() {
+        if start.elapsed() > PATIENCE {
+            return Err(format!("nobody listens on {}", socket.display()));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    Ok(())
 }
 
 /// The same program as a user without rights, if this one is root; what it then needs has to be open to all.

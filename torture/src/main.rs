@@ -5,7 +5,9 @@ mod campaign;
 mod campaigns;
 mod daemon_process;
 mod records;
+mod requests;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -33,10 +35,22 @@ struct Arguments {
     /// List the campaigns, and run none.
     #[arg(long)]
     list: bool,
+    /// Be somebody who has no business with the daemon behind this socket.
+    #[arg(long, hide = true, value_name = "SOCKET")]
+    stranger: Option<PathBuf>,
+    /// Be a client that is killed while it holds shared memory.
+    #[arg(long, hide = true)]
+    holder: bool,
 }
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if let Some(socket) = &arguments.stranger {
+        return campaigns::connect::stranger(socket);
+    }
+    if arguments.holder {
+        return campaigns::connect::holder();
+    }
     if arguments.list {
         CAMPAIGNS.iter().for_each(|campaign| println!("{:14} {}", campaign.name, campaign.about));
         return ExitCode::SUCCESS;

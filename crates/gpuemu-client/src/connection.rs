@@ -1,6 +1,7 @@
 //! A connection to the daemon, as the command line and Python use it: blocking, one request at a time.
 
 use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -19,6 +20,14 @@ pub enum TransportError {
         socket: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// What is there is not this user's own.
+    #[error("{} {problem}; nothing is sent to it", socket.display())]
+    Foreign {
+        /// The socket.
+        socket: PathBuf,
+        /// What it is.
+        problem: String,
     },
     /// The connection broke.
     #[error("the connection to the daemon broke: {0}")]
@@ -57,6 +66,7 @@ impl Connection {
     /// Connects; answers of more than `limit` bytes are refused.
     pub fn open(socket: &Path, limit: u64, timeout: Duration) -> Result<Self, TransportError> {
         let refused = |source| TransportError::Connect { socket: socket.to_path_buf(), source };
+        check_owner(socket)?;
         let mut stream = UnixStream::connect(socket).map_err(refused)?;
         let deadline = Instant::now() + timeout;
         stream.write_all(&sp::handshake(sp::REQUEST))?;
@@ -121,6 +131,19 @@ impl Connection {
         let mut body = vec![0; length as usize];
         read_until(&mut self.stream, &mut body, wait)?;
         Ok(body)
+    }
+}
+
+/// Refuses a socket that somebody else put there to be sent this user's kernels.
+fn check_owner(socket: &Path) -> Result<(), TransportError> {
+    let foreign = |problem: String| Err(TransportError::Foreign { socket: socket.to_path_buf(), problem });
+    match std::fs::symlink_metadata(socket) {
+        Ok(found) if found.is_symlink() => foreign("is a link".to_string()),
+        Ok(found) if found.uid() != rustix::process::geteuid().as_raw() => {
+            foreign(format!("belongs to the user with number {}", found.uid()))
+        }
+        // What is not there, or cannot be looked at, is an error of connecting.
+        _ => Ok(()),
     }
 }
 

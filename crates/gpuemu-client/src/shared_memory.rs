@@ -3,9 +3,9 @@
 //! The daemon reads the file rather than mapping it: a client that shortens a mapped file would end
 //! the daemon, and reading costs one copy at the speed of memory.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -43,6 +43,8 @@ impl Segment {
             // A name left behind by a process that was killed is used again.
             let _ = std::fs::remove_file(&path);
             let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+            // Whatever the umask takes away, its owner may read it.
+            file.set_permissions(Permissions::from_mode(0o600))?;
             // Another process may take it for abandoned before it is locked: then it is another name's turn.
             if lock(&file) && file.metadata()?.nlink() > 0 {
                 return Ok(Self { file, path, name, used: 0, owner });
@@ -119,7 +121,7 @@ fn is_made_here(name: &str) -> bool {
 
 /// Removes segments whose processes ended without doing so: killed, or forked and ended at once. That a process
 /// lives is known by its lock; process numbers of another container mean nothing here.
-fn remove_abandoned() {
+pub fn remove_abandoned() {
     let Ok(entries) = std::fs::read_dir(folder()) else { return };
     for entry in entries.flatten() {
         let named = entry.file_name().to_str().is_some_and(is_made_here);

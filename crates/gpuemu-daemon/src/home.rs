@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -22,7 +22,7 @@ pub enum HomeError {
         holder: String,
     },
     /// It cannot be made or opened.
-    #[error("{}: {source}", path.display())]
+    #[error("gpuemu cannot use {}: {source}; set GPUEMU_HOME to a folder that you can write to", path.display())]
     Unusable {
         /// The folder or file.
         path: PathBuf,
@@ -46,8 +46,9 @@ impl Home {
         }
         let file = path.join("daemon.lock");
         let unusable = |source| HomeError::Unusable { path: file.clone(), source };
-        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&file);
-        let mut lock = options.map_err(unusable)?;
+        let mut options = OpenOptions::new();
+        let opened = open_private(options.read(true).write(true).create(true).truncate(false), &file);
+        let mut lock = opened.map_err(unusable)?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -97,10 +98,29 @@ pub fn log_file(home: &Path) -> PathBuf {
     home.join("logs").join("daemon.log")
 }
 
+/// Opens a file that only its owner may read, whatever the umask.
+pub(crate) fn open_private(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
+    let file = options.mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+/// Makes a folder that only its owner may enter, whatever the umask; also those on the way that are not there.
 fn make_private(folder: &Path) -> Result<(), HomeError> {
-    let unusable = |source| HomeError::Unusable { path: folder.to_path_buf(), source };
-    std::fs::create_dir_all(folder).map_err(unusable)?;
-    std::fs::set_permissions(folder, Permissions::from_mode(0o700)).map_err(unusable)
+    let missing: Vec<&Path> = folder.ancestors().take_while(|place| !place.exists()).collect();
+    for place in missing.iter().rev().filter(|place| !place.as_os_str().is_empty()) {
+        match std::fs::DirBuilder::new().mode(0o700).create(place) {
+            // Another process may make it at the same time.
+            Err(source) if !place.is_dir() => return Err(HomeError::Unusable { path: place.to_path_buf(), source }),
+            _ => own(place)?,
+        }
+    }
+    own(folder)
+}
+
+fn own(folder: &Path) -> Result<(), HomeError> {
+    let owned = std::fs::set_permissions(folder, Permissions::from_mode(0o700));
+    owned.map_err(|source| HomeError::Unusable { path: folder.to_path_buf(), source })
 }
 
 #[cfg(test)]

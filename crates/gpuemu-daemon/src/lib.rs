@@ -9,6 +9,7 @@ pub mod failure;
 pub mod home;
 pub mod jobs;
 mod kernel_program;
+mod known_requests;
 pub mod lifecycle;
 mod logging;
 mod op_definition;

@@ -12,7 +12,7 @@ use crate::home::HomeError;
 use crate::logging;
 use crate::server::Daemon;
 use crate::service::{Service, ServiceError, VERSION};
-use crate::transport::{Server, ServerError};
+use crate::transport::{Handler, Server, ServerError};
 
 /// Why the daemon does not run.
 #[derive(Debug, Error)]
@@ -53,6 +53,8 @@ async fn serve(service: Arc<Service>, socket: &Path) -> Result<(), DaemonError> 
     let idle_timeout = service.settings.idle_timeout;
     tracing::info!("gpuemu {VERSION} listens on {}", socket.display());
     let daemon = Daemon::new(service);
+    // What clients of the daemon before left behind.
+    daemon.client_gone();
     let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::spawn(clean_daily(daemon.service().clone()));
     tokio::select! {

@@ -2,7 +2,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -10,7 +9,7 @@ use gpuemu_common::config::LogLevel;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::writer::MakeWriterExt;
 
-use crate::home::log_file;
+use crate::home::{log_file, open_private};
 
 /// Bytes after which a log is put aside.
 const MOST_BYTES: u64 = 4 << 20;
@@ -46,7 +45,7 @@ struct RotatingFile {
 
 impl RotatingFile {
     fn open(path: PathBuf, limit: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
+        let file = open_private(OpenOptions::new().append(true).create(true), &path)?;
         let size = file.metadata()?.len();
         Ok(Self { path, file, size, limit })
     }

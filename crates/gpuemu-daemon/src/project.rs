@@ -1,6 +1,6 @@
 //! A project as a request names it: its configuration, read now, and the Python that it runs in.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gpuemu_common::config::{Config, Environment, load_file};
 use gpuemu_common::protocol::{ErrorCode, ProjectReference};
@@ -28,7 +28,7 @@ impl Project {
         };
         let root = std::fs::canonicalize(&reference.root).map_err(unreadable)?;
         let config = match &reference.config {
-            Some(file) => load_file(root.join(file), environment)?,
+            Some(file) => load_file(inside(&root, &reference.root, file)?, environment)?,
             None => Config::without_file(root.clone()),
         };
         if let Some(digest) = reference.digest.as_ref().filter(|digest| **digest != config.digest) {
@@ -54,5 +54,51 @@ impl Project {
             output_bytes: config.daemon.message_bytes,
         };
         Self { key: root.to_string_lossy().into_owned(), config, interpreter }
+    }
+}
+
+/// The configuration of a project, as a message names it: nothing outside the project's folder is opened.
+fn inside(root: &Path, named_root: &Path, file: &Path) -> Result<PathBuf, Failure> {
+    let path = named_root.join(file);
+    let folder = path.parent().unwrap_or(named_root);
+    // A folder that is not there is an error of reading the file, which says more.
+    let real = std::fs::canonicalize(folder).unwrap_or_else(|_| root.to_path_buf());
+    match path.file_name() {
+        Some(_) if real.starts_with(root) => Ok(path),
+        _ => {
+            let message = format!("the configuration {} lies outside the project {}", path.display(), root.display());
+            Err(Failure::new(ErrorCode::ConfigError, message).hint("name the folder that it lies in as the project"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_outside_the_project_is_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("project");
+        std::fs::create_dir_all(root.join("below")).unwrap();
+        std::fs::write(root.join("gpuemu.toml"), "[project]\nname = \"p\"\n").unwrap();
+        std::fs::write(root.join("below/other.toml"), "[project]\nname = \"q\"\n").unwrap();
+        std::fs::write(folder.path().join("secret.toml"), "secret = 1\n").unwrap();
+        std::os::unix::fs::symlink(folder.path(), root.join("out")).unwrap();
+        let environment = Environment::default();
+        let open = |file: &Path| {
+            let reference = ProjectReference { config: Some(file.to_path_buf()), ..ProjectReference::default() };
+            Project::open(&ProjectReference { root: root.clone(), ..reference }, &environment)
+        };
+        for file in ["gpuemu.toml", "below/other.toml", "below/../gpuemu.toml"] {
+            open(Path::new(file)).unwrap();
+        }
+        open(&root.join("gpuemu.toml")).unwrap();
+        let absolute = folder.path().join("secret.toml");
+        for file in [Path::new("../secret.toml"), Path::new("out/secret.toml"), &absolute, Path::new("..")] {
+            let failure = open(file).unwrap_err();
+            assert!(failure.message.contains("outside the project"), "{}", failure.message);
+            assert!(!failure.message.contains("secret = 1"), "{}", failure.message);
+        }
     }
 }

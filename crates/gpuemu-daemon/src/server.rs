@@ -1,9 +1,10 @@
 //! The daemon's answers: bytes in, bytes out, whatever the bytes are.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
+use gpuemu_client::shared_memory;
 use gpuemu_common::protocol::{ErrorCode, Frame, Request, Response};
 use tokio::sync::Notify;
 
@@ -19,7 +20,12 @@ pub struct Daemon {
     /// Milliseconds after the start at which the last request was answered.
     last_request: AtomicU64,
     answering: AtomicUsize,
+    /// Whether somebody is about to look for what clients left behind.
+    sweeping: Arc<AtomicBool>,
 }
+
+/// What a process that was killed had open is closed one after the other, its connection perhaps first.
+const SWEEP_AFTER: Duration = Duration::from_millis(200);
 
 impl Daemon {
     /// A daemon over a service.
@@ -30,6 +36,7 @@ impl Daemon {
             started: Instant::now(),
             last_request: AtomicU64::new(0),
             answering: AtomicUsize::new(0),
+            sweeping: Arc::default(),
         })
     }
 
@@ -44,11 +51,11 @@ impl Daemon {
     }
 
     /// How long nothing was asked and nothing was done.
-    pub fn idle(&self) -> std::time::Duration {
+    pub fn idle(&self) -> Duration {
         if self.answering.load(Ordering::Relaxed) > 0 || self.service.jobs().running() > 0 {
             self.touch();
         }
-        let last = std::time::Duration::from_millis(self.last_request.load(Ordering::Relaxed));
+        let last = Duration::from_millis(self.last_request.load(Ordering::Relaxed));
         self.started.elapsed().saturating_sub(last)
     }
 
@@ -113,4 +120,18 @@ impl Handler for Daemon {
         let message = format!("the message has {length} bytes; at most {limit} are taken");
         encode(&Response::error(ErrorCode::InvalidRequest, message).into())
     }
+
+    fn client_gone(&self) {
+        if !self.sweeping.swap(true, Ordering::Relaxed) {
+            tokio::spawn(sweep(self.sweeping.clone()));
+        }
+    }
+}
+
+/// Removes shared memory of clients that ended without doing so.
+async fn sweep(sweeping: Arc<AtomicBool>) {
+    tokio::time::sleep(SWEEP_AFTER).await;
+    sweeping.store(false, Ordering::Relaxed);
+    // What is left behind at worst is found after the next client.
+    let _ = tokio::task::spawn_blocking(shared_memory::remove_abandoned).await;
 }

@@ -1,11 +1,10 @@
 //! The answering side of REQ/REP: many connections, many requests at once, one user.
 
-use std::collections::HashSet;
 use std::future::Future;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use gpuemu_client::sp::{self, ProtocolError};
 use thiserror::Error;
@@ -13,6 +12,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
+
+use crate::known_requests::KnownRequests;
 
 /// Requests of one connection that are read and not yet answered; the next ones wait in the socket.
 const MOST_REQUESTS: usize = 64;
@@ -42,6 +43,9 @@ pub trait Handler: Send + Sync + 'static {
 
     /// The answer to a request that is too long to be read.
     fn too_large(&self, length: u64, limit: u64) -> Vec<u8>;
+
+    /// A client is gone.
+    fn client_gone(&self) {}
 }
 
 /// Why there is no server.
@@ -119,28 +123,13 @@ fn own_user() -> Option<u32> {
     one.peer_cred().ok().map(|peer| peer.uid())
 }
 
-/// Requests of one connection that are being answered. A client that waited long sends the same
-/// request again, under the same id: it is still one request.
-type InFlight = Arc<Mutex<HashSet<Vec<u8>>>>;
-
-/// A request while it is being answered; however that ends, its id may be used anew.
-struct Answering {
-    in_flight: InFlight,
-    id: Vec<u8>,
-}
-
-impl Drop for Answering {
-    fn drop(&mut self) {
-        lock(&self.in_flight).remove(&self.id);
-    }
-}
-
 async fn connection<H: Handler>(stream: UnixStream, handler: Arc<H>, limit: u64) {
     let (reader, writer) = stream.into_split();
     let (answers, waiting) = mpsc::channel(WAITING_ANSWERS);
     tokio::spawn(write_answers(writer, waiting));
     // Whatever ends a connection, ends it alone: the peer is told by the closed socket.
-    let _ = read_requests(reader, answers, handler, limit).await;
+    let _ = read_requests(reader, answers, handler.clone(), limit).await;
+    handler.client_gone();
 }
 
 /// What the writer sends: the opening, or a body.
@@ -185,7 +174,7 @@ async fn read_requests<H: Handler>(
     let mut opening = [0; sp::HANDSHAKE_BYTES];
     reader.read_exact(&mut opening).await?;
     sp::check_handshake(opening, sp::REQUEST)?;
-    let in_flight = InFlight::default();
+    let known = KnownRequests::default();
     let room = Arc::new(Semaphore::new(MOST_REQUESTS));
     loop {
         let place = room.clone().acquire_owned().await.map_err(|_| ConnectionEnd::Gone)?;
@@ -197,14 +186,10 @@ async fn read_requests<H: Handler>(
         }
         let body = read_body(&mut reader, length as usize).await?;
         let stack = sp::stack_length(&body)?;
-        let id = body[..stack].to_vec();
-        if !lock(&in_flight).insert(id.clone()) {
-            continue;
-        }
-        let answering = Answering { in_flight: in_flight.clone(), id };
+        let Some(answering) = known.begin(&body, stack) else { continue };
         let (handler, answers) = (handler.clone(), answers.clone());
         tokio::spawn(async move {
-            let mut reply = answering.id.clone();
+            let mut reply = answering.id().to_vec();
             reply.extend(handler.answer(Message { body, stack }).await);
             // A client that is gone does not miss its answer.
             let _ = answers.send(Outgoing::Body(reply)).await;
@@ -237,8 +222,4 @@ async fn refuse<H: Handler>(
     let mut scratch = vec![0; 1 << 16];
     while reader.read(&mut scratch).await? > 0 {}
     Ok(())
-}
-
-fn lock(in_flight: &InFlight) -> std::sync::MutexGuard<'_, HashSet<Vec<u8>>> {
-    in_flight.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,13 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use gpuemu_client::Client;
-use gpuemu_common::protocol::{
-    ListResults, NamedTensorData, ProjectReference, Request, Response, TensorData, ValidateOp,
-};
-use gpuemu_common::{DType, Stream, Tensor};
+use gpuemu_common::Stream;
+use gpuemu_common::protocol::{ProjectReference, Response};
 
 use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::daemon_process::{DaemonProcess, PATIENCE};
+use crate::requests::{right_answer, stored_runs};
 
 /// The campaign.
 pub const CAMPAIGN: Campaign =
@@ -21,10 +20,7 @@ pub const CAMPAIGN: Campaign =
 const CLIENTS: u64 = 8;
 
 fn run(extent: &Extent) -> Ended {
-    match kill_many(extent.count(1000, 25), extent.seed) {
-        Ok(figures) => Ended::Held(figures),
-        Err(problem) => Ended::Broken(problem),
-    }
+    kill_many(extent.count(1000, 25), extent.seed).into()
 }
 
 fn kill_many(kills: u64, seed: u64) -> Result<Vec<String>, String> {
@@ -49,7 +45,7 @@ fn kill_many(kills: u64, seed: u64) -> Result<Vec<String>, String> {
         daemon.restart()?;
         slowest = slowest.max(start.elapsed());
     }
-    let kept = stored(&mut daemon.client()?, &project)?;
+    let kept = stored_runs(&mut daemon.client()?, &project)?;
     let lost = acknowledged.difference(&kept).count();
     if lost > 0 {
         return Err(format!("{lost} of {} acknowledged results are gone", acknowledged.len()));
@@ -76,28 +72,4 @@ fn write(socket: &Path, project: &ProjectReference, over: &AtomicBool) -> Vec<u6
         runs.extend(result.run);
     }
     runs
-}
-
-/// A right output of `relu`, to be judged and kept.
-fn right_answer(project: &ProjectReference) -> Result<Request, String> {
-    let tensor = Tensor::from_f64(DType::F32, vec![2, 3], &[1.0; 6]).map_err(|error| error.to_string())?;
-    let tensor = TensorData::base64(&tensor);
-    let mut inputs = NamedTensorData::default();
-    inputs.0.push(("input".to_string(), tensor.clone()));
-    Ok(Request::ValidateOp(ValidateOp {
-        project: project.clone(),
-        op_name: "relu".to_string(),
-        inputs,
-        output: Some(tensor),
-        outputs: None,
-        kwargs: Default::default(),
-    }))
-}
-
-fn stored(client: &mut Client, project: &ProjectReference) -> Result<BTreeSet<u64>, String> {
-    let request = ListResults { project: project.clone(), op_name: None, limit: Some(u64::MAX), since_hours: None };
-    match client.call(&Request::ListResults(request)).map_err(|error| error.to_string())? {
-        Response::Results { results } => Ok(results.into_iter().filter_map(|result| result.run).collect()),
-        _ => Err("ListResults has another answer".to_string()),
-    }
 }

@@ -1,9 +1,13 @@
 //! The campaigns, in the order in which they run.
 
+mod confusion;
+pub mod connect;
 mod crash;
+mod disk;
 mod power_loss;
 
 use crate::campaign::Campaign;
 
 /// All of them.
-pub const CAMPAIGNS: &[Campaign] = &[crash::CAMPAIGN, power_loss::CAMPAIGN];
+pub const CAMPAIGNS: &[Campaign] =
+    &[crash::CAMPAIGN, power_loss::CAMPAIGN, disk::CAMPAIGN, connect::CAMPAIGN, confusion::CAMPAIGN];

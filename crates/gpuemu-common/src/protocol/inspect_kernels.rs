@@ -1,7 +1,5 @@
 //! What clients ask for about compiled kernels.
 
-use std::path::PathBuf;
-
 use serde::{Deserialize, Serialize};
 
 use super::request::ProjectReference;
@@ -36,8 +34,8 @@ pub struct InspectKernels {
 pub struct LintOptions {
     /// Rules that are silenced.
     pub allow: Vec<String>,
-    /// More files with rules, with their whole paths.
-    pub rule_files: Vec<PathBuf>,
+    /// More rules, read by the client: the daemon opens no file of a message's choice.
+    pub rules: Vec<RuleText>,
     /// Most registers of a thread.
     pub max_registers: Option<u64>,
     /// Most spilled registers.
@@ -50,6 +48,16 @@ pub struct LintOptions {
     pub required_instructions: Vec<String>,
     /// Whether a rule that could not be checked is an error.
     pub fail_on_unchecked: bool,
+}
+
+/// The text of a file with rules.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleText {
+    /// What messages call it: the file that it was read from.
+    pub name: String,
+    /// The rules.
+    pub text: String,
 }
 
 /// The launch that occupancy is estimated for.

@@ -14,7 +14,7 @@ pub use calibrate::{Calibrate, CalibrationReport, DtypeCalibration};
 pub use error_code::ErrorCode;
 pub use frame::{Frame, FrameError, MAGIC};
 pub use illustrate::{Illustrate, Illustration, SmallestCase};
-pub use inspect_kernels::{InspectKernels, LaunchOptions, LintOptions};
+pub use inspect_kernels::{InspectKernels, LaunchOptions, LintOptions, RuleText};
 pub use request::{
     BaselineReference, CompareBaseline, Encoding, FuzzConfig, FuzzOp, GatherEvidence, GetResult, GetTestBatch,
     GetTestCase, JobReference, ListResults, ListRuns, Minimize, Mode, ProjectOnly, ProjectReference, RecordResults,

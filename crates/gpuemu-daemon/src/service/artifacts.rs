@@ -1,6 +1,6 @@
 //! Compiled kernels of a project: measured, checked, kept, and compared with a baseline.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use gpuemu_common::artifact::{
     ARTIFACT_VERSION, ArtifactComparison, ArtifactReport, ArtifactStatus, KernelArtifact, KernelReport, KernelStatus,
@@ -8,10 +8,10 @@ use gpuemu_common::artifact::{
 };
 use gpuemu_common::config::{ArtifactChecks, Kernel};
 use gpuemu_common::nearest::nearest;
-use gpuemu_common::protocol::{ErrorCode, InspectKernels, LaunchOptions, LintOptions, Response};
+use gpuemu_common::protocol::{ErrorCode, InspectKernels, LaunchOptions, LintOptions, Response, RuleText};
 use gpuemu_ptx::diff;
 use gpuemu_ptx::inspect::{ConfiguredKernel, Inspector};
-use gpuemu_ptx::lint::{ProjectRule, invalid_patterns, read_rules, unknown_rule_names};
+use gpuemu_ptx::lint::{ProjectRule, invalid_patterns, parse_rules, read_rules, unknown_rule_names};
 use gpuemu_ptx::tools::Toolchain;
 
 use super::Service;
@@ -73,7 +73,7 @@ impl Service {
         if chosen.is_empty() {
             return Ok(Vec::new());
         }
-        let rules = rules_of(project, &look.lint.rule_files)?;
+        let rules = rules_of(project, &look.lint.rules)?;
         let checks: Vec<ArtifactChecks> =
             chosen.iter().map(|kernel| held_to(&kernel.artifact_checks, &look.lint)).collect();
         for (kernel, checks) in chosen.iter().zip(&checks) {
@@ -230,13 +230,20 @@ fn choose<'a>(project: &'a Project, names: Option<&[String]>) -> Result<Vec<&'a 
     Ok(kernels.iter().filter(|kernel| names.contains(&kernel.name)).collect())
 }
 
-fn rules_of(project: &Project, more: &[PathBuf]) -> Result<Vec<ProjectRule>, Failure> {
+fn rules_of(project: &Project, more: &[RuleText]) -> Result<Vec<ProjectRule>, Failure> {
+    let mut files = Vec::new();
+    for configured in &project.config.lint.rule_files {
+        let file = project.config.root.join(&configured.value);
+        files.push((file.display().to_string(), read_rules(&file)?));
+    }
+    for RuleText { name, text } in more {
+        files.push((name.clone(), parse_rules(Path::new(name), text)?));
+    }
     let mut rules: Vec<ProjectRule> = Vec::new();
-    let configured = project.config.lint.rule_files.iter().map(|file| project.config.root.join(&file.value));
-    for file in configured.chain(more.iter().cloned()) {
-        for rule in read_rules(&file)? {
+    for (file, found) in files {
+        for rule in found {
             if rules.iter().any(|known| known.name == rule.name) {
-                let message = format!("{} has a second rule '{}'", file.display(), rule.name);
+                let message = format!("{file} has a second rule '{}'", rule.name);
                 return Err(Failure::new(ErrorCode::ConfigError, message).hint("give each rule a name of its own"));
             }
             rules.push(rule);

@@ -16,6 +16,7 @@ use super::migration;
 use super::record::SCHEMA_VERSION;
 use super::run_clock::META;
 use super::tree::Tree;
+use crate::home::open_private;
 
 /// Memory for pages. The daemon shares the machine with what it runs, so this is far below redb's own choice.
 const CACHE_BYTES: usize = 128 << 20;
@@ -125,6 +126,8 @@ fn create(path: &Path) -> Result<(), Problem> {
     name.push(format!(".new-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed)));
     let fresh = PathBuf::from(name);
     let _ = fs::remove_file(&fresh);
+    let made = open_private(File::options().write(true).create_new(true), &fresh);
+    made.map_err(StorageError::Io)?;
     let placed = builder().create(&fresh).map_err(Problem::from).and_then(|database| {
         write(&database, set_up)?;
         drop(database);

@@ -1,6 +1,6 @@
 //! What commands about compiled kernels share: which kernels are looked at, and how.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use gpuemu_client::client::unexpected;
 use gpuemu_common::artifact::{ARTIFACT_VERSION, ArtifactReport, KernelReport, KernelStatus, ToolSearch};
@@ -86,9 +86,4 @@ pub fn look_at_kernels(session: &mut Session, look: ProjectLook) -> Result<Artif
 /// Whether some kernel has a status.
 pub fn any(kernels: &[KernelReport], status: KernelStatus) -> bool {
     kernels.iter().any(|kernel| kernel.status == status)
-}
-
-/// A file with its whole path: whoever reads it may be in another folder.
-pub fn whole_path(file: &Path) -> Result<PathBuf, ExpectedError> {
-    std::path::absolute(file).map_err(|error| ExpectedError::plain(format!("{} is no path: {error}", file.display())))
 }

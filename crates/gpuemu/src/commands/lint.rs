@@ -1,19 +1,17 @@
 //! `gpuemu lint`: check compiled kernels against rules.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use comfy_table::{ContentArrangement, Table, presets};
 use gpuemu_common::artifact::{ArtifactReport, KernelStatus, Severity};
-use gpuemu_common::config::ArtifactChecks;
+use gpuemu_common::config::{ArtifactChecks, ConfigError};
 use gpuemu_common::nearest::nearest;
-use gpuemu_common::protocol::{LaunchOptions, LintOptions};
+use gpuemu_common::protocol::{LaunchOptions, LintOptions, RuleText};
 use gpuemu_ptx::lint::{ProjectRule, Rule, invalid_patterns, read_rules, rules, unknown_rule_names};
 use serde_json::{Value, json};
 
-use super::kernel_options::{
-    ArchitectureOptions, FileLook, ProjectLook, any, look_at_files, look_at_project, whole_path,
-};
+use super::kernel_options::{ArchitectureOptions, FileLook, ProjectLook, any, look_at_files, look_at_project};
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, Output};
@@ -135,13 +133,13 @@ fn describe(report: &ArtifactReport, least: Severity) -> String {
 }
 
 fn project(arguments: &Arguments, options: &GlobalOptions) -> Result<ArtifactReport, ExpectedError> {
-    let rule_files = arguments.rules_file.iter().map(|file| whole_path(file)).collect::<Result<_, _>>()?;
+    let rules = arguments.rules_file.iter().map(|file| rule_text(file)).collect::<Result<_, _>>()?;
     let look = ProjectLook {
         kernels: arguments.kernel.clone(),
         architectures: arguments.architectures.architecture.clone(),
         lint: LintOptions {
             allow: arguments.allow.clone(),
-            rule_files,
+            rules,
             max_registers: arguments.max_registers,
             max_spills: arguments.max_spills,
             max_local_memory_bytes: arguments.max_local_memory_bytes,
@@ -152,6 +150,14 @@ fn project(arguments: &Arguments, options: &GlobalOptions) -> Result<ArtifactRep
         launch: LaunchOptions::default(),
     };
     look_at_project(options, look)
+}
+
+fn rule_text(file: &Path) -> Result<RuleText, ExpectedError> {
+    let unreadable = |error: std::io::Error| {
+        let (path, message) = (file.to_path_buf(), error.to_string());
+        ExpectedError::plain(ConfigError::Unreadable { path, message }.to_string())
+    };
+    Ok(RuleText { name: file.display().to_string(), text: std::fs::read_to_string(file).map_err(unreadable)? })
 }
 
 fn files(arguments: &Arguments) -> Result<ArtifactReport, ExpectedError> {
