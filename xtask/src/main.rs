@@ -18,6 +18,7 @@ mod repository;
 mod runner;
 mod steps;
 mod summary;
+mod supply_chain;
 mod system_packages;
 mod torture;
 mod vectors;

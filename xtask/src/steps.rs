@@ -51,6 +51,7 @@ const KERNEL_TESTS: &[&str] = &[
 pub const STEPS: &[Step] = &[
     Step::new("format", 15, Work::Cargo(&["fmt", "--all", "--check"])).lint(),
     Step::new("clippy", 120, Work::Cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])).lint(),
+    Step::new("supply-chain", 15, Work::SupplyChain).lint(),
     Step::new("rust-tests", 1200, Work::CargoBesidePython(&["test", "--workspace"])),
     Step::new("ruff", 15, Work::Python(&["-m", "ruff", "check"])).lint(),
     Step::new("ruff-format", 15, Work::Python(&["-m", "ruff", "format", "--check"])).lint(),
@@ -149,7 +150,7 @@ mod tests {
 
     #[test]
     fn lint_runs_nothing_that_was_built() {
-        assert_eq!(names(&lint_steps()), ["format", "clippy", "ruff", "ruff-format", "mypy"]);
+        assert_eq!(names(&lint_steps()), ["format", "clippy", "supply-chain", "ruff", "ruff-format", "mypy"]);
     }
 
     #[test]

@@ -4,7 +4,9 @@ use crate::environments::Environments;
 use crate::failure::Failure;
 use crate::python_environment::PythonEnvironment;
 use crate::summary::Outcome;
-use crate::{corpus_check, extension, framework_tests, native_module, package, process, system_packages, torture};
+use crate::{
+    corpus_check, extension, framework_tests, native_module, package, process, supply_chain, system_packages, torture,
+};
 
 /// The work of a step.
 pub enum Work {
@@ -33,6 +35,8 @@ pub enum Work {
     Package,
     /// Judges the corpus with the command line and reads its report.
     CorpusCheck,
+    /// Reads what the crates are that gpuemu is made of.
+    SupplyChain,
     /// The short form of crashes, power cuts, hostile input, load and faults.
     Torture,
 }
@@ -41,7 +45,7 @@ impl Work {
     /// Whether the environment that the package is checked in is needed.
     pub fn needs_python(&self) -> bool {
         let without = matches!(self, Self::Cargo(_) | Self::CargoBesideKernels(_) | Self::Framework(_));
-        !without && !matches!(self, Self::CorpusCheck | Self::Extension)
+        !without && !matches!(self, Self::CorpusCheck | Self::Extension | Self::SupplyChain)
     }
 
     /// Whether the environment with the frameworks is needed.
@@ -77,6 +81,7 @@ impl Work {
             }
             (Self::CargoBesidePython(arguments), python) => cargo_beside_python(arguments, python.ok()),
             (Self::CorpusCheck, _) => corpus_check::run(),
+            (Self::SupplyChain, _) => supply_chain::run(),
             (Self::Extension, _) => match environments.node() {
                 Ok(node) => extension::check(node),
                 Err(reason) => return without_environment(reason, process::is_ci()),
@@ -132,6 +137,7 @@ impl Work {
             Self::Extension => extension::CHECK_COMMANDS.to_string(),
             Self::ExtensionSession => extension::SESSION_COMMAND.to_string(),
             Self::Package => "python -m pip wheel, install the wheel, run the README's Python example".to_string(),
+            Self::SupplyChain => "cargo metadata, with the licences of deny.toml".to_string(),
             Self::Torture => format!("cargo xtask torture {}", torture::SHORT.join(" ")),
             Self::CorpusCheck => format!("cargo {}", corpus_check::ARGUMENTS.join(" ")),
         }

@@ -206,7 +206,8 @@ fn death_in_mid_job(extent: &Extent) -> Result<String, String> {
     for death in 0..deaths {
         let folder = daemon.folder.path().to_path_buf();
         let output = std::thread::scope(|scope| {
-            let command = scope.spawn(|| gpuemu(&folder, &root, &["fuzz", "--op", "relu", "--iterations", "100000000"]));
+            let command =
+                scope.spawn(|| gpuemu(&folder, &root, &["fuzz", "--op", "relu", "--iterations", "100000000"]));
             let start = Instant::now();
             while running_jobs(&daemon) == 0 && start.elapsed() < PATIENCE {
                 std::thread::sleep(Duration::from_millis(5));

@@ -5,9 +5,16 @@ pub mod connect;
 mod crash;
 mod disk;
 mod power_loss;
+mod upgrades;
 
 use crate::campaign::Campaign;
 
 /// All of them.
-pub const CAMPAIGNS: &[Campaign] =
-    &[crash::CAMPAIGN, power_loss::CAMPAIGN, disk::CAMPAIGN, connect::CAMPAIGN, confusion::CAMPAIGN];
+pub const CAMPAIGNS: &[Campaign] = &[
+    crash::CAMPAIGN,
+    power_loss::CAMPAIGN,
+    disk::CAMPAIGN,
+    connect::CAMPAIGN,
+    confusion::CAMPAIGN,
+    upgrades::CAMPAIGN,
+];
