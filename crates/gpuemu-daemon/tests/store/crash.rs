@@ -11,10 +11,8 @@ use tempfile::TempDir;
 
 use crate::{everything, failure, record};
 
-/// Moments at which the child is killed; `GPUEMU_TORTURE=1` asks for more.
-fn moments() -> u64 {
-    if std::env::var_os("GPUEMU_TORTURE").is_some_and(|value| value == "1") { 100 } else { 20 }
-}
+/// Moments at which the child is killed; `cargo xtask torture crash` kills the whole daemon at many more.
+const MOMENTS: u64 = 20;
 
 /// The child of the test below: writes for ever, and says what was acknowledged.
 fn write_until_killed(path: &Path, run: u64) {
@@ -36,7 +34,7 @@ fn what_was_acknowledged_survives_kill_minus_nine() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("gpuemu.redb");
     let mut acknowledged: HashSet<(u64, u64)> = HashSet::new();
-    for run in 0..moments() {
+    for run in 0..MOMENTS {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["crash::what_was_acknowledged_survives_kill_minus_nine", "--exact", "--nocapture"])
             .env("GPUEMU_STORE_CHILD", &path)
@@ -63,7 +61,7 @@ fn what_was_acknowledged_survives_kill_minus_nine() {
         child.wait().unwrap();
         acknowledged.extend(reader.join().unwrap().into_iter().map(|index| (run, index)));
     }
-    assert!(acknowledged.len() as u64 > moments(), "{}", acknowledged.len());
+    assert!(acknowledged.len() as u64 > MOMENTS, "{}", acknowledged.len());
     let store = Store::open(&path).unwrap();
     let found = store.results("p", &everything()).unwrap();
     let kept = |op: &str| {
@@ -89,7 +87,7 @@ fn a_store_whose_making_was_killed_can_still_be_made() {
     if let Some(path) = std::env::var_os("GPUEMU_STORE_CREATED") {
         return create_until_killed(Path::new(&path));
     }
-    for moment in 0..moments() {
+    for moment in 0..MOMENTS {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("gpuemu.redb");
         let mut child = Command::new(std::env::current_exe().unwrap())

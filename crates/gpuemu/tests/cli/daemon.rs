@@ -2,8 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::running_daemon::{PATIENCE, RunningDaemon, ask, python, relu};
@@ -13,7 +11,7 @@ use gpuemu_common::protocol::{
     Payload, ProjectReference, Request, Response, SubmitOutput, TensorData, ValidateOp,
 };
 use gpuemu_common::report::ValidationResult;
-use gpuemu_common::{DType, Stream, Tensor};
+use gpuemu_common::{DType, Tensor};
 use serde_json::json;
 
 const NUMPY_PROJECT: &str =
@@ -388,49 +386,6 @@ fn every_run_is_kept_and_listed_newest_first() {
     for (op, run) in [("tanh", runs[0]), ("relu", runs[19]), ("tanh", runs[19])] {
         assert_eq!(of(op, run), of("relu", runs[0]));
     }
-}
-
-#[test]
-fn nothing_acknowledged_is_lost_when_the_daemon_is_killed() {
-    let moments = if std::env::var_os("GPUEMU_TORTURE").is_some() { 1000 } else { 100 };
-    let mut daemon = RunningDaemon::start();
-    let project = daemon.project();
-    let request = relu(&project);
-    let mut acknowledged: Vec<u64> = Vec::new();
-    for moment in 0..moments {
-        let delay = Duration::from_micros(Stream::new(moment, "kill").below(40_000));
-        let (socket, request) = (daemon.socket(), request.to_string());
-        // A client that is slow to start may reach the next daemon, which nobody kills while it is waited for.
-        let over = Arc::new(AtomicBool::new(false));
-        let clients: Vec<_> = (0..2)
-            .map(|_| {
-                let (socket, request, over) = (socket.clone(), request.clone(), over.clone());
-                std::thread::spawn(move || {
-                    let mut runs = Vec::new();
-                    let Ok(mut connection) = gpuemu_client::Connection::open(&socket, 1 << 20, PATIENCE) else {
-                        return runs;
-                    };
-                    while !over.load(Ordering::Relaxed)
-                        && let Ok(answer) = connection.request(request.as_bytes(), PATIENCE)
-                    {
-                        let answer: serde_json::Value = serde_json::from_slice(&answer).unwrap();
-                        runs.push(answer["result"]["run"].as_str().unwrap().parse::<u64>().unwrap());
-                    }
-                    runs
-                })
-            })
-            .collect();
-        std::thread::sleep(delay);
-        daemon.kill_and_restart();
-        over.store(true, Ordering::Relaxed);
-        clients.into_iter().for_each(|client| acknowledged.extend(client.join().unwrap()));
-    }
-    let kept: std::collections::BTreeSet<u64> =
-        list(&daemon, &project).into_iter().filter_map(|result| result.run).collect();
-    assert!(acknowledged.len() as u64 > moments / 10, "only {} results were acknowledged", acknowledged.len());
-    let lost: Vec<u64> = acknowledged.iter().copied().filter(|run| !kept.contains(run)).collect();
-    assert!(lost.is_empty(), "{} of {} acknowledged results are lost", lost.len(), acknowledged.len());
-    eprintln!("{} results were acknowledged before {moments} kills; all are there", acknowledged.len());
 }
 
 #[test]
