@@ -4,6 +4,7 @@
 mod campaign;
 mod campaigns;
 mod daemon_process;
+mod kernel_project;
 mod records;
 
 use std::process::ExitCode;

@@ -2,8 +2,9 @@
 
 mod crash;
 mod power_loss;
+mod volume;
 
 use crate::campaign::Campaign;
 
 /// All of them.
-pub const CAMPAIGNS: &[Campaign] = &[crash::CAMPAIGN, power_loss::CAMPAIGN];
+pub const CAMPAIGNS: &[Campaign] = &[crash::CAMPAIGN, power_loss::CAMPAIGN, volume::CAMPAIGN];
