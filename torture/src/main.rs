@@ -5,6 +5,7 @@ mod campaign;
 mod campaigns;
 mod daemon_process;
 mod kernel_project;
+mod mixed;
 mod records;
 
 use std::process::ExitCode;

@@ -46,7 +46,8 @@ fn ask_everything(count: u64) -> Result<Vec<String>, String> {
     let mut times = Vec::new();
     times.push(("start", timed(|| daemon.restart())?));
     times.push(("start after kill -9", timed(|| daemon.restart())?));
-    times.push(("test", timed(|| command(&daemon, &root, &["test", "--base-seed", "2"], 1).map(|_| ()))?));
+    // The newest run, which a baseline is made of: how long that takes is for its cases to say, not for the store.
+    command(&daemon, &root, &["test", "--quick", "--base-seed", "2"], 1)?;
     let oldest = history.oldest_failure.to_string();
     let questions: &[(&'static str, &[&str], i32)] = &[
         ("status", &["status"], 0),
@@ -64,14 +65,14 @@ fn ask_everything(count: u64) -> Result<Vec<String>, String> {
     for (name, arguments, code) in questions {
         times.push((name, median(|| command(&daemon, &root, arguments, *code).map(|_| ()))?));
     }
+    figures.extend(times.iter().map(|(name, time)| described(name, *time)));
     let report = command(&daemon, &root, &["report", "--format", "json"], 1)?;
-    history.check(&report)?;
+    history.check(&report).map_err(|problem| format!("{problem} ({})", figures.join("; ")))?;
     let slow: Vec<String> =
         times.iter().filter(|(_, time)| *time > AIM).map(|(name, time)| described(name, *time)).collect();
     if !slow.is_empty() {
-        return Err(format!("{}: slower than {} s: {}", figures.join("; "), AIM.as_secs(), slow.join(", ")));
+        return Err(format!("slower than {} s: {} ({})", AIM.as_secs(), slow.join(", "), figures.join("; ")));
     }
-    figures.extend(times.iter().map(|(name, time)| described(name, *time)));
     Ok(figures)
 }
 
