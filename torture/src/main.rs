@@ -4,6 +4,8 @@
 mod campaign;
 mod campaigns;
 mod daemon_process;
+mod kernel_project;
+mod mixed;
 mod records;
 mod requests;
 

@@ -4,8 +4,11 @@ mod confusion;
 pub mod connect;
 mod crash;
 mod disk;
+mod load;
+mod memory;
 mod power_loss;
 mod upgrades;
+mod volume;
 
 use crate::campaign::Campaign;
 
@@ -14,6 +17,9 @@ pub const CAMPAIGNS: &[Campaign] = &[
     crash::CAMPAIGN,
     power_loss::CAMPAIGN,
     disk::CAMPAIGN,
+    load::CAMPAIGN,
+    volume::CAMPAIGN,
+    memory::CAMPAIGN,
     connect::CAMPAIGN,
     confusion::CAMPAIGN,
     upgrades::CAMPAIGN,

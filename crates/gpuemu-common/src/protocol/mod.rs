@@ -18,7 +18,7 @@ pub use inspect_kernels::{InspectKernels, LaunchOptions, LintOptions, RuleText};
 pub use request::{
     BaselineReference, CompareBaseline, Encoding, FuzzConfig, FuzzOp, GatherEvidence, GetResult, GetTestBatch,
     GetTestCase, JobReference, ListResults, ListRuns, Minimize, Mode, ProjectOnly, ProjectReference, RecordResults,
-    ReplayCase, ReplayFailures, Request, RunCi, StoreBaseline, SubmitOutput, ValidateOp,
+    ReplayCase, ReplayFailures, ReportStored, Request, RunCi, StoreBaseline, SubmitOutput, ValidateOp,
 };
 pub use response::{
     BaselineSummary, DaemonStatus, Inspection, InspectionStep, JobState, JobStatus, Minimized, Neighbour, OpSummary,

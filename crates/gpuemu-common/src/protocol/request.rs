@@ -59,6 +59,8 @@ pub enum Request {
     ListFailures(ListResults),
     /// What ops came to in stored runs, of each op the newest first.
     ListRuns(ListRuns),
+    /// The report on stored results: of each op its newest run.
+    ReportStored(ReportStored),
     /// What the newest run of each op of a project rests on.
     GatherEvidence(GatherEvidence),
     /// Keep the last run of each op, and what is measured of each kernel, under a tag.
@@ -367,6 +369,20 @@ pub struct ListResults {
     /// At most so many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
+    /// Not older than so many hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since_hours: Option<f64>,
+}
+
+/// The report on stored results.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReportStored {
+    /// The project.
+    pub project: ProjectReference,
+    /// Of one op.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub op_name: Option<String>,
     /// Not older than so many hours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_hours: Option<f64>,

@@ -14,6 +14,7 @@ mod records;
 mod replay;
 pub mod result;
 mod run;
+mod stored_report;
 mod streamed;
 pub mod tally;
 pub mod validate;
@@ -152,6 +153,7 @@ impl Service {
             Request::ListResults(request) => self.list_results(&request)?,
             Request::ListFailures(request) => self.list_failures(&request)?,
             Request::ListRuns(request) => self.list_runs(&request)?,
+            Request::ReportStored(request) => self.report_stored(&request)?,
             Request::GatherEvidence(request) => self.gather_evidence(&request, job)?,
             Request::StoreBaseline(request) => self.store_baseline(&request, job)?,
             Request::ListBaselines(ProjectOnly { project }) => self.list_baselines(&project)?,

@@ -88,13 +88,18 @@ impl Service {
 }
 
 fn query(request: &ListResults) -> Result<ResultQuery, Failure> {
-    let since = match request.since_hours {
-        None => None,
-        Some(hours) if hours >= 0.0 => Some(now().saturating_sub((hours * 3_600_000.0) as u64)),
-        Some(hours) => return Err(Failure::invalid(format!("'since_hours' is {hours}; it must be 0 or more"))),
-    };
+    let since = since(request.since_hours)?;
     let limit = request.limit.unwrap_or(DEFAULT_LIMIT).min(MOST_RESULTS) as usize;
     Ok(ResultQuery { op: request.op_name.clone(), since, limit, ..ResultQuery::default() })
+}
+
+/// The time (in milliseconds since 1970) that was so many hours ago.
+pub(super) fn since(hours: Option<f64>) -> Result<Option<u64>, Failure> {
+    match hours {
+        None => Ok(None),
+        Some(hours) if hours >= 0.0 => Ok(Some(now().saturating_sub((hours * 3_600_000.0) as u64))),
+        Some(hours) => Err(Failure::invalid(format!("'since_hours' is {hours}; it must be 0 or more"))),
+    }
 }
 
 /// What was kept of an op in a run.

@@ -6,9 +6,8 @@ use std::collections::BinaryHeap;
 use super::error::Problem;
 use super::key::{KeyRange, artifact_key, key_number, name_prefix, project_prefix};
 use super::record::{ArtifactRecord, decode};
-use super::run::named_ranges;
 use super::run_clock::RunClock;
-use super::tree::{ReadTree, Tree, last_key};
+use super::tree::{ReadTree, Tree, last_key, names};
 use super::{Store, StoreError, entry};
 
 impl Store {
@@ -27,10 +26,12 @@ impl Store {
         let project = project_prefix(project);
         self.file.read(|transaction| {
             let table = Tree::Artifacts.read(transaction)?;
-            let kernels = match kernel {
-                Some(kernel) => vec![KeyRange::of_prefix(&name_prefix(&project, kernel))],
-                None => named_ranges(&table, &project)?,
+            let names = match kernel {
+                Some(kernel) => vec![kernel.to_string()],
+                None => names(&table, &project)?,
             };
+            let of_kernel = |name: &String| KeyRange::of_prefix(&name_prefix(&project, name));
+            let kernels: Vec<KeyRange> = names.iter().map(of_kernel).collect();
             // The newest of each kernel that was not taken yet; of one moment, the kernel that sorts first.
             let mut newest = BinaryHeap::new();
             for (number, range) in kernels.iter().enumerate() {

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use redb::ReadTransaction;
 
 use super::error::Problem;
-use super::key::{KeyRange, key_name, key_number, name_prefix, project_prefix, tagged_key, with_number};
+use super::key::{KeyRange, key_number, name_prefix, project_prefix, tagged_key, with_number};
 use super::record::{ArtifactBaselineRecord, BaselineRecord, Decodable, decode, view};
 use super::run_clock::RunClock;
-use super::tree::{ReadTree, Tree, entries, first_key, last_key};
+use super::tree::{Tree, entries, last_key, names};
 use super::{Store, StoreError, entry};
 
 /// The trees that a tag is stored in.
@@ -60,12 +60,12 @@ impl Store {
     pub fn baseline_tags(&self, project: &str) -> Result<Vec<BaselineTag>, StoreError> {
         let project = project_prefix(project);
         let mut tags = self.file.read(|transaction| {
-            let mut names = BTreeSet::new();
+            let mut tag_names = BTreeSet::new();
             for tree in TREES {
-                names.extend(tag_names(&tree.read(transaction)?, &project)?);
+                tag_names.extend(names(&tree.read(transaction)?, &project)?);
             }
             let mut tags = Vec::new();
-            for tag in names {
+            for tag in tag_names {
                 let all = name_prefix(&project, &tag);
                 let Some((time, newest)) = newest_storing(transaction, &all)? else { continue };
                 let mut found = BaselineTag { tag, time, ops: 0, cases: 0, kernels: 0 };
@@ -108,20 +108,6 @@ impl Store {
             range.map(|entry| Ok(decode::<T>(entry?.1.value())?)).collect()
         })
     }
-}
-
-/// The tags that a tree has of a project.
-fn tag_names(table: &ReadTree, project: &[u8]) -> Result<Vec<String>, Problem> {
-    let mut names = Vec::new();
-    let mut rest = KeyRange::of_prefix(project);
-    while let Some(key) = first_key(table, &rest)? {
-        let tag = key_name(&key)?;
-        let end = KeyRange::of_prefix(&name_prefix(project, &tag)).end;
-        names.push(tag);
-        let Some(end) = end else { break };
-        rest.start = end;
-    }
-    Ok(names)
 }
 
 /// The time and the keys of a tag's last storing, in whichever tree it is.

@@ -13,6 +13,7 @@ use redb::{
 
 use super::error::{Problem, StoreError};
 use super::migration;
+use super::op_runs;
 use super::record::SCHEMA_VERSION;
 use super::run_clock::META;
 use super::tree::Tree;
@@ -56,7 +57,10 @@ impl DatabaseFile {
         match file.read(|transaction| stored_version(transaction, path))? {
             // One more tree is no other form: what is in the others stays as it is.
             Some(version) if version == current => {
-                if file.read(|transaction| Ok(transaction.list_tables()?.count() <= Tree::ALL.len()))? {
+                let has_all = |transaction: &ReadTransaction| {
+                    Ok(transaction.list_tables()?.count() > Tree::ALL.len() && op_runs::is_complete(transaction)?)
+                };
+                if !file.read(has_all)? {
                     file.write(set_up)?;
                 }
             }
@@ -176,5 +180,5 @@ fn set_up(transaction: &WriteTransaction) -> Result<(), Problem> {
     for tree in Tree::ALL {
         tree.write(transaction)?;
     }
-    Ok(())
+    op_runs::rebuild(transaction)
 }

@@ -48,6 +48,25 @@ pub(super) fn op_run_key(record: &RunRecord) -> Vec<u8> {
     with_number(&name_prefix(&project_prefix(&record.project), &record.op), record.run)
 }
 
+/// project, op, run of a result that has this key: what it is found by where its op is asked for.
+pub(super) fn op_run_of_result(key: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let parts = key.split_at_checked(PROJECT_BYTES).and_then(|(project, rest)| {
+        let (run, rest) = rest.split_at_checked(NUMBER_BYTES)?;
+        let (op, _) = rest.split_at_checked(rest.len().checked_sub(NUMBER_BYTES)?)?;
+        Some([project, op, run].concat())
+    });
+    parts.ok_or_else(|| bad_key(key))
+}
+
+/// What the keys of all results begin with that a key of project, op, run stands for.
+pub(super) fn results_of_op_run(key: &[u8]) -> Result<Vec<u8>, StoreError> {
+    let parts = key.split_at_checked(PROJECT_BYTES).and_then(|(project, rest)| {
+        let (op, run) = rest.split_at_checked(rest.len().checked_sub(NUMBER_BYTES)?)?;
+        Some([project, run, op].concat())
+    });
+    parts.ok_or_else(|| bad_key(key))
+}
+
 /// project, tag, time, then an op or a kernel.
 pub(super) fn tagged_key(project: &str, tag: &str, time: u64, name: &str) -> Vec<u8> {
     with_name(&with_number(&name_prefix(&project_prefix(project), tag), time), name)
@@ -231,8 +250,17 @@ mod tests {
         }
 
         #[test]
+        fn the_op_and_run_of_a_result_are_read_off_its_key(op in any_name(), run in any_number(), index in any_number()) {
+            let project = project_prefix("p");
+            let found = op_run_of_result(&key(run, &op, index)).unwrap();
+            prop_assert_eq!(&found, &with_number(&name_prefix(&project, &op), run));
+            prop_assert_eq!(results_of_op_run(&found), Ok(op_prefix(&project, run, &op)));
+        }
+
+        #[test]
         fn foreign_keys_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
             let _ = (key_name(&bytes), key_project(&bytes), key_number(&bytes, PROJECT_BYTES));
+            let _ = (op_run_of_result(&bytes), results_of_op_run(&bytes));
         }
     }
 }

@@ -6,6 +6,7 @@ mod error;
 mod file;
 mod key;
 mod migration;
+mod op_runs;
 mod query;
 mod record;
 mod retention;
@@ -27,7 +28,7 @@ use redb::ReadableTableMetadata;
 pub use baseline::BaselineTag;
 pub use error::StoreError;
 use file::DatabaseFile;
-use key::result_key;
+use key::{op_run_of_result, result_key};
 pub use query::ResultQuery;
 pub use record::{
     ArtifactBaselineRecord, ArtifactRecord, BaselineCase, BaselineRecord, FailureRecord, ResultRecord, RunRecord,
@@ -90,14 +91,22 @@ impl Store {
     pub fn append(&self, results: &[ResultRecord], failures: &[FailureRecord]) -> Result<(), StoreError> {
         let mut entries: Vec<Entry> = Vec::with_capacity(results.len() + failures.len());
         let mut clock = RunClock::default();
+        let mut op_runs: Vec<Vec<u8>> = Vec::new();
         for record in results {
             clock.include(record);
-            entries.push(entry(Tree::Results, result_key(record), record)?);
+            let key = result_key(record);
+            let op_run = op_run_of_result(&key)?;
+            // The results of an op in a run mostly come one after the other.
+            if op_runs.last() != Some(&op_run) {
+                op_runs.push(op_run);
+            }
+            entries.push(entry(Tree::Results, key, record)?);
         }
         for record in failures {
             clock.include(&record.result);
             entries.push(entry(Tree::Failures, result_key(&record.result), record)?);
         }
+        entries.extend(op_runs.into_iter().map(|key| Entry { tree: Tree::OpRuns, key, value: Vec::new() }));
         self.write(entries, clock)
     }
 

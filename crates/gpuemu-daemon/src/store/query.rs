@@ -4,9 +4,10 @@ use redb::ReadTransaction;
 
 use super::error::Problem;
 use super::key::{KeyRange, PROJECT_BYTES, after_prefix, key_number, op_prefix, project_prefix, run_prefix};
+use super::op_runs::OpRuns;
 use super::record::{ArchivedResultRecord, FailureRecord, ResultRecord, StoredOutcome, copy_of, decode, view};
 use super::run_clock::{META, RunClock};
-use super::tree::{ReadTree, Tree, entries, first_key, last_key};
+use super::tree::{ReadTree, Tree, entries, last_key};
 use super::{Store, StoreError};
 
 /// Which results, or failures, are asked for: those that meet all of it.
@@ -20,6 +21,10 @@ pub struct ResultQuery {
     pub outcome: Option<StoredOutcome>,
     /// Of one seed of a case.
     pub seed: Option<u64>,
+    /// Of one run.
+    pub run: Option<u64>,
+    /// That this produced the outputs of.
+    pub runner: Option<String>,
     /// At most so many.
     pub limit: usize,
 }
@@ -27,7 +32,7 @@ pub struct ResultQuery {
 impl Default for ResultQuery {
     /// Everything.
     fn default() -> Self {
-        Self { op: None, since: None, outcome: None, seed: None, limit: usize::MAX }
+        Self { op: None, since: None, outcome: None, seed: None, run: None, runner: None, limit: usize::MAX }
     }
 }
 
@@ -37,6 +42,8 @@ impl ResultQuery {
             && self.since.is_none_or(|since| record.time >= since)
             && self.outcome.is_none_or(|outcome| record.outcome == outcome)
             && self.seed.is_none_or(|seed| record.seed == seed)
+            && self.run.is_none_or(|run| record.run == run)
+            && self.runner.as_ref().is_none_or(|runner| record.runner == *runner)
     }
 }
 
@@ -60,14 +67,7 @@ impl Store {
     /// The newest run (below `before`, if given) that has results of an op.
     pub fn last_run(&self, project: &str, op: &str, before: Option<u64>) -> Result<Option<u64>, StoreError> {
         self.file.read(|transaction| {
-            let table = Tree::Results.read(transaction)?;
-            let mut runs = Runs::of(project, 0, before);
-            while let Some(run) = runs.next_older(&table)? {
-                if first_key(&table, &KeyRange::of_prefix(&op_prefix(&runs.project, run, op)))?.is_some() {
-                    return Ok(Some(run));
-                }
-            }
-            Ok(None)
+            OpRuns::of(&project_prefix(project), op, 0, before).next_older(&Tree::OpRuns.read(transaction)?)
         })
     }
 
@@ -85,6 +85,44 @@ impl Store {
         })?;
         found.sort_by_key(|record| record.index);
         Ok(found)
+    }
+
+    /// The first results of an op in a run, at most so many, and how many there are.
+    pub fn first_results(
+        &self,
+        project: &str,
+        run: u64,
+        op: &str,
+        limit: usize,
+    ) -> Result<(Vec<ResultRecord>, u64), StoreError> {
+        let range = KeyRange::of_prefix(&op_prefix(&project_prefix(project), run, op));
+        self.file.read(|transaction| {
+            let table = Tree::Results.read(transaction)?;
+            let (mut found, mut count) = (Vec::new(), 0);
+            for entry in entries(&table, &range)? {
+                let (_, value) = entry?;
+                if found.len() < limit {
+                    found.push(decode::<ResultRecord>(value.value())?);
+                }
+                count += 1;
+            }
+            Ok((found, count))
+        })
+    }
+
+    /// The first failures of an op in a run, at most so many.
+    pub fn first_failures(
+        &self,
+        project: &str,
+        run: u64,
+        op: &str,
+        limit: usize,
+    ) -> Result<Vec<FailureRecord>, StoreError> {
+        let range = KeyRange::of_prefix(&op_prefix(&project_prefix(project), run, op));
+        self.file.read(|transaction| {
+            let found = entries(&Tree::Failures.read(transaction)?, &range)?.take(limit);
+            found.map(|entry| Ok(decode::<FailureRecord>(entry?.1.value())?)).collect()
+        })
     }
 
     /// Some result of a run of a project, if it has one.
@@ -117,7 +155,8 @@ impl Store {
     ) -> Result<Vec<T>, StoreError> {
         self.file.read(|transaction| {
             let table = tree.read(transaction)?;
-            let mut runs = Runs::of(project, oldest_run(transaction, query)?, None);
+            let project = project_prefix(project);
+            let oldest = oldest_run(transaction, query)?;
             let mut found = Vec::new();
             let mut collect = |range: &KeyRange| {
                 for entry in entries(&table, range)?.rev() {
@@ -128,13 +167,31 @@ impl Store {
                 }
                 Ok::<bool, Problem>(true)
             };
-            match &query.op {
-                None => {
-                    collect(&runs.range)?;
+            let of_op = |run: u64, op: &str| KeyRange::of_prefix(&op_prefix(&project, run, op));
+            match (&query.op, query.run) {
+                (Some(op), Some(run)) => {
+                    collect(&of_op(run, op))?;
                 }
-                Some(op) => {
+                (None, Some(run)) => {
+                    collect(&KeyRange::of_prefix(&run_prefix(&project, run)))?;
+                }
+                (None, None) => {
+                    collect(&KeyRange { start: run_prefix(&project, oldest), end: after_prefix(&project) })?;
+                }
+                (Some(op), None) if tree == Tree::Results => {
+                    let op_runs = Tree::OpRuns.read(transaction)?;
+                    let mut runs = OpRuns::of(&project, op, oldest, None);
+                    while let Some(run) = runs.next_older(&op_runs)? {
+                        if !collect(&of_op(run, op))? {
+                            break;
+                        }
+                    }
+                }
+                // There are far fewer of these: their runs are passed over one by one.
+                (Some(op), None) => {
+                    let mut runs = Runs::of(&project, oldest);
                     while let Some(run) = runs.next_older(&table)? {
-                        if !collect(&KeyRange::of_prefix(&op_prefix(&runs.project, run, op)))? {
+                        if !collect(&of_op(run, op))? {
                             break;
                         }
                     }
@@ -160,13 +217,9 @@ struct Runs {
 }
 
 impl Runs {
-    fn of(project: &str, oldest: u64, before: Option<u64>) -> Self {
-        let project = project_prefix(project);
-        let end = match before {
-            Some(before) => Some(run_prefix(&project, before)),
-            None => after_prefix(&project),
-        };
-        Self { range: KeyRange { start: run_prefix(&project, oldest), end }, project }
+    fn of(project: &[u8], oldest: u64) -> Self {
+        let range = KeyRange { start: run_prefix(project, oldest), end: after_prefix(project) };
+        Self { range, project: project.to_vec() }
     }
 
     fn next_older(&mut self, table: &ReadTree) -> Result<Option<u64>, Problem> {

@@ -4,6 +4,7 @@ use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
 use super::error::Problem;
 use super::key::{KeyRange, after_prefix, key_project, project_prefix, run_prefix};
+use super::op_runs;
 use super::record::{ResultRecord, StoredOutcome, view};
 use super::run_clock::{META, RunClock};
 use super::tree::{Tree, entries, first_key};
@@ -67,8 +68,8 @@ fn is_expired(value: &[u8], oldest_time: u64) -> Result<bool, StoreError> {
 }
 
 fn remove(transaction: &WriteTransaction, keys: &[Vec<u8>], oldest_time: u64) -> Result<usize, Problem> {
+    let mut removed = Vec::new();
     let mut table = Tree::Results.write(transaction)?;
-    let mut removed = 0;
     for key in keys {
         // It may have been written again since it was looked at.
         let still = match table.get(key.as_slice())? {
@@ -77,8 +78,10 @@ fn remove(transaction: &WriteTransaction, keys: &[Vec<u8>], oldest_time: u64) ->
         };
         if still {
             table.remove(key.as_slice())?;
-            removed += 1;
+            removed.push(key.clone());
         }
     }
-    Ok(removed)
+    drop(table);
+    op_runs::forget(transaction, &removed)?;
+    Ok(removed.len())
 }

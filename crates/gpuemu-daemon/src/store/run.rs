@@ -1,10 +1,9 @@
 //! What each op came to in each run: what the results of single cases do not say.
 
-use super::error::Problem;
-use super::key::{KeyRange, key_name, name_prefix, op_run_key, project_prefix};
+use super::key::{KeyRange, name_prefix, op_run_key, project_prefix};
 use super::record::{RunRecord, decode};
 use super::run_clock::RunClock;
-use super::tree::{ReadTree, Tree, entries, first_key};
+use super::tree::{Tree, entries, names};
 use super::{Store, StoreError, entry};
 
 impl Store {
@@ -25,32 +24,18 @@ impl Store {
         self.file.read(|transaction| {
             let table = Tree::Runs.read(transaction)?;
             let ops = match op {
-                Some(op) => vec![KeyRange::of_prefix(&name_prefix(&project, op))],
-                None => named_ranges(&table, &project)?,
+                Some(op) => vec![op.to_string()],
+                None => names(&table, &project)?,
             };
             let mut found = Vec::new();
-            for range in &ops {
-                for record in entries(&table, range)?.rev().take(limit) {
+            for op in &ops {
+                for record in entries(&table, &KeyRange::of_prefix(&name_prefix(&project, op)))?.rev().take(limit) {
                     found.push(decode::<RunRecord>(record?.1.value())?);
                 }
             }
             Ok(found)
         })
     }
-}
-
-/// The keys of each name of a project.
-pub(super) fn named_ranges(table: &ReadTree, project: &[u8]) -> Result<Vec<KeyRange>, Problem> {
-    let mut names = Vec::new();
-    let mut rest = KeyRange::of_prefix(project);
-    while let Some(key) = first_key(table, &rest)? {
-        let name = KeyRange::of_prefix(&name_prefix(project, &key_name(&key)?));
-        let end = name.end.clone();
-        names.push(name);
-        let Some(end) = end else { break };
-        rest.start = end;
-    }
-    Ok(names)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use redb::{Range, ReadOnlyTable, ReadTransaction, Table, TableDefinition, WriteTransaction};
 
 use super::error::Problem;
-use super::key::KeyRange;
+use super::key::{KeyRange, key_name, name_prefix};
 
 type Bytes = &'static [u8];
 
@@ -19,11 +19,19 @@ pub(super) enum Tree {
     Artifacts,
     ArtifactBaselines,
     Runs,
+    OpRuns,
 }
 
 impl Tree {
-    pub(super) const ALL: [Tree; 6] =
-        [Tree::Results, Tree::Failures, Tree::Baselines, Tree::Artifacts, Tree::ArtifactBaselines, Tree::Runs];
+    pub(super) const ALL: [Tree; 7] = [
+        Tree::Results,
+        Tree::Failures,
+        Tree::Baselines,
+        Tree::Artifacts,
+        Tree::ArtifactBaselines,
+        Tree::Runs,
+        Tree::OpRuns,
+    ];
 
     /// Its name in the database.
     pub(super) const fn definition(self) -> TableDefinition<'static, Bytes, Bytes> {
@@ -34,6 +42,7 @@ impl Tree {
             Tree::Artifacts => "artifacts",
             Tree::ArtifactBaselines => "artifact_baselines",
             Tree::Runs => "runs",
+            Tree::OpRuns => "op_runs",
         })
     }
 
@@ -61,4 +70,18 @@ pub(super) fn first_key(tree: &ReadTree, range: &KeyRange) -> Result<Option<Vec<
 /// The last key of a range.
 pub(super) fn last_key(tree: &ReadTree, range: &KeyRange) -> Result<Option<Vec<u8>>, Problem> {
     Ok(entries(tree, range)?.next_back().transpose()?.map(|(key, _)| key.value().to_vec()))
+}
+
+/// The names that stand after a project in the keys of a tree; each is found by one seek.
+pub(super) fn names(tree: &ReadTree, project: &[u8]) -> Result<Vec<String>, Problem> {
+    let mut names = Vec::new();
+    let mut rest = KeyRange::of_prefix(project);
+    while let Some(key) = first_key(tree, &rest)? {
+        let name = key_name(&key)?;
+        let end = KeyRange::of_prefix(&name_prefix(project, &name)).end;
+        names.push(name);
+        let Some(end) = end else { break };
+        rest.start = end;
+    }
+    Ok(names)
 }

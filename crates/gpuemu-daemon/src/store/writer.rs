@@ -9,6 +9,7 @@ use redb::WriteTransaction;
 use super::StoreError;
 use super::error::Problem;
 use super::file::DatabaseFile;
+use super::op_runs;
 use super::run_clock::{META, RunClock};
 use super::tree::Tree;
 
@@ -75,6 +76,9 @@ fn insert(transaction: &WriteTransaction, entries: &[Entry], clock: Option<RunCl
         for entry in neighbours {
             table.insert(entry.key.as_slice(), entry.value.as_slice())?;
         }
+    }
+    if entries.iter().any(|entry| entry.tree == Tree::Results) {
+        op_runs::write_known(transaction)?;
     }
     if let Some(clock) = clock {
         clock.save(&mut transaction.open_table(META)?)?;
