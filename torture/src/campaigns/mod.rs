@@ -4,7 +4,9 @@ mod confusion;
 pub mod connect;
 mod crash;
 mod disk;
+mod faults;
 mod power_loss;
+mod scripts;
 mod upgrades;
 
 use crate::campaign::Campaign;
@@ -17,4 +19,6 @@ pub const CAMPAIGNS: &[Campaign] = &[
     connect::CAMPAIGN,
     confusion::CAMPAIGN,
     upgrades::CAMPAIGN,
+    faults::CAMPAIGN,
+    scripts::CAMPAIGN,
 ];

@@ -76,12 +76,14 @@ pub enum ExecutorError {
         stderr: String,
     },
     /// It gave more than is allowed and was ended.
-    #[error("{what} gave more than {limit} bytes of output, the most that is allowed")]
+    #[error("{what} gave more than {limit} bytes of output, the most that is allowed{}", section("stderr", stderr))]
     OutputTooLarge {
         /// The script or callable.
         what: String,
         /// The limit in bytes.
         limit: u64,
+        /// The end of its stderr.
+        stderr: String,
     },
     /// The worker and the daemon do not understand each other.
     #[error("the worker of {what} broke the protocol: {message}")]

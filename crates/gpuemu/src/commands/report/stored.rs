@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use gpuemu_client::client::unexpected;
+use gpuemu_client::fault;
 use gpuemu_common::finding::Outcome;
 use gpuemu_common::protocol::{ListResults, ListRuns, Request, Response};
 use gpuemu_common::report::{
@@ -42,6 +43,7 @@ pub fn report(session: &mut Session, arguments: &Arguments) -> Result<RunReport,
         let hint = "run `gpuemu test` first, or ask for a longer time";
         return Err(ExpectedError::new("no result of this project is stored for that time", hint));
     }
+    fault!("report.stored");
     let mut report = RunReport {
         time: results.iter().map(|result| result.time).max().unwrap_or_default(),
         ops: group(session, &results, &failures, &runs),
