@@ -23,7 +23,7 @@ pub enum ExecutorError {
         message: String,
     },
     /// It took too long and was ended, with every process it had started.
-    #[error("{what} did not finish within {limit:?} and was ended{}", section("stderr", stderr))]
+    #[error("{what} did not finish within {} s and was ended{}", limit.as_secs_f64(), section("stderr", stderr))]
     TimedOut {
         /// The script or callable.
         what: String,

@@ -29,10 +29,7 @@ fn run(extent: &Extent) -> Ended {
     if let Err(missing) = program(trial::PROGRAM) {
         return Ended::Impossible(missing);
     }
-    match Ground::prepare(python).and_then(|ground| strike_everywhere(&ground, extent)) {
-        Ok(figures) => Ended::Held(figures),
-        Err(problem) => Ended::Broken(problem),
-    }
+    Ground::prepare(python).and_then(|ground| strike_everywhere(&ground, extent)).into()
 }
 
 /// A fault: where, in which scenario, and the how manieth time that the place is passed.

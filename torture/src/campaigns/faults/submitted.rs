@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use gpuemu_client::Client;
 use gpuemu_client::shared_memory::Segment;
+use gpuemu_common::DType;
 use gpuemu_common::protocol::{NamedTensorData, ProjectReference, Request, Response, TensorData, ValidateOp};
-use gpuemu_common::{DType, Tensor};
 use tempfile::TempDir;
 
 use super::points::Point;
 use super::trial::PROGRAM;
 use crate::daemon_process::{PATIENCE, command};
+use crate::requests::right_answer;
 
 /// What begins the names of places that only this comes by.
 pub const AREA: &str = "validate.";
@@ -72,7 +73,7 @@ fn answers(folder: &Path, hit: usize) -> Result<(u64, bool), String> {
     let mut passed = 0;
     // In turn: what the one comes by, the other does not.
     for number in 0..4 * hit {
-        let request = if number % 2 == 0 { small(&project)? } else { large(&project, &mut segment)? };
+        let request = if number % 2 == 0 { right_answer(&project)? } else { large(&project, &mut segment)? };
         match client.call(&request) {
             Ok(Response::ValidationResult { result }) if result.passed => passed += u64::from(number % 2 == 0),
             _ => {
@@ -82,11 +83,6 @@ fn answers(folder: &Path, hit: usize) -> Result<(u64, bool), String> {
         }
     }
     Ok((passed, false))
-}
-
-fn small(project: &ProjectReference) -> Result<Request, String> {
-    let tensor = Tensor::from_f64(DType::F32, vec![2, 3], &[1.0; 6]).map_err(|error| error.to_string())?;
-    Ok(request(project, TensorData::base64(&tensor)))
 }
 
 fn large(project: &ProjectReference, segment: &mut Segment) -> Result<Request, String> {

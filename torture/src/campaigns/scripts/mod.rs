@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 
 use gpuemu_client::Client;
 use gpuemu_common::Stream;
-use gpuemu_common::protocol::{FuzzConfig, ListResults, Mode, ProjectReference, Request, Response, RunCi};
+use gpuemu_common::protocol::{FuzzConfig, Mode, ProjectReference, Request, Response, RunCi};
 use gpuemu_common::report::{OpReport, OpStatus};
 
 use self::behaviours::{BEHAVIOURS, Behaviour, Expected, Way};
 use crate::campaign::{Campaign, Ended, Extent};
 use crate::daemon_process::{DaemonProcess, PATIENCE, python};
+use crate::requests::stored;
 
 /// The campaign.
 pub const CAMPAIGN: Campaign =
@@ -37,10 +38,7 @@ fn run(extent: &Extent) -> Ended {
     if python().is_none() {
         return Ended::Impossible("there is no Python: GPUEMU_TEST_PYTHON".to_string());
     }
-    match misbehave(extent) {
-        Ok(figures) => Ended::Held(figures),
-        Err(problem) => Ended::Broken(problem),
-    }
+    misbehave(extent).into()
 }
 
 fn misbehave(extent: &Extent) -> Result<Vec<String>, String> {
@@ -195,11 +193,7 @@ fn run_op(client: &mut Client, project: &ProjectReference) -> Result<(OpReport, 
 }
 
 fn any_passed(client: &mut Client, project: &ProjectReference) -> Result<bool, String> {
-    let request = ListResults { project: project.clone(), op_name: None, limit: Some(1000), since_hours: None };
-    match client.call(&Request::ListResults(request)).map_err(|error| error.to_string())? {
-        Response::Results { results } => Ok(results.iter().any(|result| result.passed)),
-        _ => Err("ListResults has another answer".to_string()),
-    }
+    Ok(stored(client, project)?.iter().any(|result| result.passed))
 }
 
 /// That none of the processes that a project's scripts noted is left.
