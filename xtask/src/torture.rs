@@ -29,6 +29,10 @@ pub fn perform(arguments: &[&str], python: Option<&PythonEnvironment>) -> Result
     build.args(["--package", "gpuemu", "--package", "gpuemu-torture"]);
     let (messages, verdict) = process::run_keeping_output(native_module::with_build_settings(&mut build))?;
     verdict?;
+    // The gpuemu that can be made to fail has a name of its own, and only the crates with such places are compiled again.
+    let mut faults = process::cargo()?;
+    faults.args(["build", "--release", "--package", "gpuemu", "--features", "faults", "--bin", "gpuemu-with-faults"]);
+    process::run(native_module::with_build_settings(&mut faults))?;
     let mut command = Command::new(native_module::program_in(&messages, "gpuemu-torture").map_err(Failure::Check)?);
     if let Some(environment) = python {
         command.env("GPUEMU_TEST_PYTHON", environment.python()?.get_program());

@@ -9,6 +9,7 @@ use gpuemu_common::protocol::{
 use thiserror::Error;
 
 use crate::connection::{Connection, TransportError};
+use crate::fault;
 
 /// Answers of more bytes than this are refused.
 const ANSWER_LIMIT: u64 = 4 << 30;
@@ -98,12 +99,13 @@ impl Client {
 
     /// Asks, with tensors behind the text if there are some.
     pub fn exchange(&mut self, request: &Request, payload: &Payload) -> Result<Reply, ClientError> {
-        let header = serde_json::to_vec(request).map_err(|error| ClientError::Unreadable(error.to_string()))?;
+        let unreadable = |error: serde_json::Error| ClientError::Unreadable(error.to_string());
+        let injected = || ClientError::Unreadable("injected".to_string());
+        let header = fault!("client.encode", injected(), serde_json::to_vec(request).map_err(unreadable))?;
         let bytes = if payload.bytes().is_empty() { header } else { Frame::build(&header, payload.bytes()) };
         let message = self.connection.request(&bytes, self.timeout)?;
         let frame = Frame::parse(&message)?;
-        let response =
-            serde_json::from_slice(frame.header).map_err(|error| ClientError::Unreadable(error.to_string()))?;
+        let response = fault!("client.decode", injected(), serde_json::from_slice(frame.header).map_err(unreadable))?;
         Ok(Reply { response: refused(response)?, message })
     }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use crate::fault;
 use crate::sp::{self, ProtocolError};
 
 /// Why a request got no answer.
@@ -105,14 +106,15 @@ impl Connection {
         self.stream.set_write_timeout(Some(timeout.max(Duration::from_millis(1))))?;
         let mut head = sp::prefix(id.len() + payload.len()).to_vec();
         head.extend(id);
-        self.stream.write_all(&head).and_then(|()| self.stream.write_all(payload)).map_err(|error| {
-            match late(error, timeout) {
-                TransportError::Broken(error) => TransportError::NotSent(error),
-                error => error,
-            }
+        let send = |stream: &mut UnixStream| stream.write_all(&head).and_then(|()| stream.write_all(payload));
+        let sent = fault!("client.send", io::Error::other("injected"), send(&mut self.stream));
+        sent.map_err(|error| match late(error, timeout) {
+            TransportError::Broken(error) => TransportError::NotSent(error),
+            error => error,
         })?;
         loop {
-            let body = self.read_message(&mut wait)?;
+            let injected = || TransportError::Broken(io::Error::other("injected"));
+            let body = fault!("client.read", injected(), self.read_message(&mut wait))?;
             let stack = sp::stack_length(&body)?;
             // An answer to a request that was given up on earlier is passed over.
             if body[..stack] == id {

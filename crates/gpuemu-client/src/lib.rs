@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod connection;
+pub mod fault;
 pub mod shared_memory;
 pub mod sp;
 pub mod start;

@@ -100,7 +100,8 @@ pub fn connect_or_start(
 fn spawn(command: &mut impl FnMut() -> io::Result<Command>) -> Result<Child, StartError> {
     use std::os::unix::process::CommandExt;
     let mut command = command().map_err(StartError::Spawn)?;
-    command.current_dir("/").process_group(0);
+    // Whoever starts it may be a script of another daemon, which would take it for a process that got away.
+    command.current_dir("/").process_group(0).env_remove("GPUEMU_GROUP");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command.spawn().map_err(|error| {
         let program = command.get_program().display();

@@ -325,19 +325,16 @@ impl ConfiguredOp {
             return Ok(());
         };
         let python = &program.interpreter.python;
-        let mut probe = std::process::Command::new(python);
-        probe.args(["-c", "import ml_dtypes"]).current_dir(&program.interpreter.root);
-        match probe.output() {
-            Ok(output) if output.status.success() => Ok(()),
-            Ok(_) => {
+        match program.interpreter.imports("ml_dtypes") {
+            Ok(true) => Ok(()),
+            Ok(false) => {
                 let message =
                     format!("{dtype} needs the Python package ml_dtypes, which {} does not have", python.display());
                 let hint = format!("pip install ml_dtypes, or take {dtype} out of dtypes");
                 Err(Failure::new(ErrorCode::ConfigError, message).hint(hint))
             }
             Err(error) => {
-                let message = format!("cannot start {}: {error}", python.display());
-                Err(Failure::new(ErrorCode::ConfigError, message).hint("set GPUEMU_PYTHON to a Python 3"))
+                Err(Failure::new(ErrorCode::ConfigError, error.to_string()).hint("set GPUEMU_PYTHON to a Python 3"))
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use gpuemu_client::fault;
 use gpuemu_common::{DType, Tensor};
 use gpuemu_engine::Op;
 use gpuemu_engine::ops::{Call, Expectation, OpError};
@@ -57,7 +58,9 @@ impl ExternalReference {
         if let Some(accepted) = accepted {
             parameters.retain(|name, _| accepted.any || accepted.names.contains(name));
         }
-        program.call(&Arguments { inputs: &inputs, parameters: &parameters, timeout: self.timeout })
+        let called = program.call(&Arguments { inputs: &inputs, parameters: &parameters, timeout: self.timeout });
+        let injected = || ExecutorError::NoOutput { what: "injected".to_string(), stderr: String::new() };
+        fault!("reference.call", injected(), called)
     }
 
     /// Every float format is a subset of float64: nothing is rounded here.
@@ -81,13 +84,19 @@ impl Op for ExternalReference {
         let descriptor = &call.case().descriptor;
         let specs: Vec<_> = self.schema.outputs.iter().filter(|spec| descriptor.has(spec)).collect();
         let names: Vec<String> = specs.iter().map(|spec| spec.name.clone()).collect();
-        let matched = match_outputs(&names, self.schema.outputs.len(), &outputs).map_err(failed)?;
+        let matched = match_outputs(&names, self.schema.outputs.len(), &outputs);
+        let matched = fault!("reference.match_outputs", "injected".to_string(), matched).map_err(failed)?;
         let mut expectations = Vec::with_capacity(specs.len());
         for (spec, tensor) in specs.iter().zip(matched) {
             let shape = spec.shape(&descriptor.sizes).unwrap_or_default();
             if tensor.shape() != shape {
                 let (name, found) = (&spec.name, tensor.shape());
                 return Err(failed(format!("output '{name}' has shape {found:?}, the signature makes it {shape:?}")));
+            }
+            let (found, wanted) = (tensor.dtype(), spec.dtype_in(descriptor.dtype));
+            if found.is_float() != wanted.is_float() {
+                let name = &spec.name;
+                return Err(failed(format!("output '{name}' is {found}, the signature makes it {wanted}")));
             }
             let mut expectation = Expectation::with_capacity(tensor.len());
             tensor.to_f64().into_iter().for_each(|value| expectation.push(value, 0.0));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use gpuemu_client::fault;
 use gpuemu_common::config::{CompileTable, Kernel, SourceKind};
 use gpuemu_common::tool_search::ToolSearch;
 use gpuemu_engine::{Sampler, case::Coverage};
@@ -37,6 +38,7 @@ struct ProjectFiles {
 
 impl PtxSource for ProjectFiles {
     fn ptx(&self, variant: Option<&str>) -> Result<Source, String> {
+        fault!("kernel.read", "injected".to_string(), Ok(()))?;
         if let Some(variant) = variant {
             return Source::read(&self.root.join(variant)).map_err(|error| error.to_string());
         }
@@ -129,8 +131,8 @@ impl KernelProgram {
             programs.push((None, table.common.entry.as_deref()));
         }
         for (variant, entry) in programs {
-            self.kernel
-                .program(variant, entry)
+            let program = self.kernel.program(variant, entry);
+            fault!("kernel.decode", "injected".to_string(), program)
                 .map_err(|error| Failure::invalid(format!("the kernel of op '{op}' cannot be run: {error}")))?;
         }
         Ok(KernelRunner::new(Arc::clone(&self.kernel), LaunchOptions::default()))

@@ -33,6 +33,7 @@ pub fn run(environment: Environment, foreground: bool) -> Result<(), DaemonError
     let unknown = || ServiceError::from(HomeError::Unknown);
     let home = environment.home().ok_or_else(unknown)?;
     let socket = environment.socket().ok_or_else(unknown)?;
+    gpuemu_process::adopt_orphans()?;
     let service = Service::open(&home, "the daemon", environment)?;
     logging::start(&home, service.settings.log_level, foreground);
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -1,5 +1,6 @@
 //! What runs an op of a project: Python, or the PTX machine.
 
+use gpuemu_client::fault;
 use gpuemu_engine::case::CaseDescriptor;
 use gpuemu_engine::runner::{Invocation, Runner, RunnerDescription, RunnerError};
 use gpuemu_engine::schema::{Parameters, Schema};
@@ -54,7 +55,12 @@ impl Runner for OpRunner {
     fn run(&mut self, invocation: &mut Invocation<'_>) -> Result<(), RunnerError> {
         match self {
             OpRunner::Python(runner) => runner.run(invocation),
-            OpRunner::Kernel(runner) => runner.run(invocation),
+            OpRunner::Kernel(runner) => {
+                let injected = || RunnerError::Crashed("injected".to_string());
+                fault!("kernel.launch", injected(), Ok(()))?;
+                let ran = runner.run(invocation);
+                fault!("kernel.read_back", injected(), ran)
+            }
         }
     }
 }

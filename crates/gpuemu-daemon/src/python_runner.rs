@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use gpuemu_client::fault;
 use gpuemu_common::Tensor;
 use gpuemu_engine::oracle::memory::input_overwritten;
 use gpuemu_engine::runner::{Invocation, Placement, Runner, RunnerDescription, RunnerError, RunnerKind};
@@ -71,16 +72,18 @@ impl Runner for PythonRunner {
                 inputs.push((spec.name.clone(), tensor));
             }
         }
+        fault!("runner.call");
         let parameters = self.arguments(invocation.parameters);
         let arguments = Arguments { inputs: &inputs, parameters: &parameters, timeout: self.timeout };
         let (outputs, seen) = self.program.call_watched(&arguments, &watch_of(invocation)).map_err(|error| {
             if could_not_start(&error) || is_ending() {
                 self.broken = Some(error.clone());
             }
-            runner_error(error, self.timeout)
+            runner_error(error)
         })?;
         let names: Vec<String> = invocation.output_names().map(ToString::to_string).collect();
-        let matched = match_outputs(&names, invocation.schema.outputs.len(), &outputs).map_err(RunnerError::Raised)?;
+        let matched = match_outputs(&names, invocation.schema.outputs.len(), &outputs);
+        let matched = fault!("runner.match_outputs", "injected".to_string(), matched).map_err(RunnerError::Raised)?;
         let findings = seen.into_iter().filter_map(|seen| finding(seen, &inputs, &names, &outputs, &matched));
         invocation.findings.extend(findings);
         for (place, tensor) in matched.into_iter().enumerate() {
@@ -172,9 +175,8 @@ fn could_not_start(error: &ExecutorError) -> bool {
     )
 }
 
-fn runner_error(error: ExecutorError, timeout: Duration) -> RunnerError {
+fn runner_error(error: ExecutorError) -> RunnerError {
     match error {
-        ExecutorError::TimedOut { .. } => RunnerError::TimedOut(timeout),
         ExecutorError::Failed { .. } => RunnerError::Crashed(error.to_string()),
         _ => RunnerError::Raised(error.to_string()),
     }

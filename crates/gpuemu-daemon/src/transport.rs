@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use gpuemu_client::fault;
 use gpuemu_client::sp::{self, ProtocolError};
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -40,6 +41,9 @@ impl Message {
 pub trait Handler: Send + Sync + 'static {
     /// The answer to a request.
     fn answer(&self, request: Message) -> impl Future<Output = Vec<u8>> + Send;
+
+    /// What a client hears whose request broke off.
+    fn broke_off(&self) -> Vec<u8>;
 
     /// The answer to a request that is too long to be read.
     fn too_large(&self, length: u64, limit: u64) -> Vec<u8>;
@@ -142,10 +146,13 @@ async fn write_answers(mut writer: OwnedWriteHalf, mut waiting: mpsc::Receiver<O
     while let Some(outgoing) = waiting.recv().await {
         let written = match outgoing {
             Outgoing::Opening => writer.write_all(&sp::handshake(sp::REPLY)).await,
-            Outgoing::Body(body) => match writer.write_all(&sp::prefix(body.len())).await {
-                Ok(()) => writer.write_all(&body).await,
-                failed => failed,
-            },
+            Outgoing::Body(body) => {
+                let prefix = writer.write_all(&sp::prefix(body.len())).await;
+                match fault!("server.send", io::Error::other("injected"), prefix) {
+                    Ok(()) => writer.write_all(&body).await,
+                    failed => failed,
+                }
+            }
         };
         if written.is_err() {
             return;
@@ -190,7 +197,10 @@ async fn read_requests<H: Handler>(
         let (handler, answers) = (handler.clone(), answers.clone());
         tokio::spawn(async move {
             let mut reply = answering.id().to_vec();
-            reply.extend(handler.answer(Message { body, stack }).await);
+            let (answers_it, message) = (handler.clone(), Message { body, stack });
+            // A task of its own: a client must not wait for an answer that broke off.
+            let answer = tokio::spawn(async move { answers_it.answer(message).await }).await;
+            reply.extend(answer.unwrap_or_else(|_| handler.broke_off()));
             // A client that is gone does not miss its answer.
             let _ = answers.send(Outgoing::Body(reply)).await;
             drop((answering, place));

@@ -34,6 +34,10 @@ impl Handler for Echo {
         request
     }
 
+    fn broke_off(&self) -> Vec<u8> {
+        b"broke off".to_vec()
+    }
+
     fn too_large(&self, length: u64, limit: u64) -> Vec<u8> {
         format!("{length} is more than {limit}").into_bytes()
     }
@@ -139,10 +143,12 @@ fn a_handler_that_panics_harms_no_other_request() {
     let server = start();
     let mut raw = server.raw();
     send(&mut raw, 5, b"panic");
+    // Whoever asked does not wait for an answer that never comes.
+    assert_eq!(receive(&mut raw)[4..], *b"broke off");
     send(&mut raw, 6, b"fine");
     assert_eq!(receive(&mut raw)[4..], *b"fine");
-    // The id becomes free when the panic has unwound, however long that takes: until then what is
-    // sent under it counts as the same request. NNG resends, and so does this.
+    // The id becomes free just after its answer is on its way: until then what is sent under it counts as the same
+    // request. NNG resends, and so does this.
     raw.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
     let answered = (0..200).any(|_| {
         send(&mut raw, 5, b"second try");

@@ -3,6 +3,8 @@
 //! Scripts of a project and NVIDIA's tools are run by different crates with different needs. What none of them may do is
 //! leave something running behind, so that is here once.
 
+mod escaped;
+
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -16,11 +18,27 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 /// How long the pipes of a process that has exited are waited for: a child of it may keep them open for ever.
 pub const GRACE: Duration = Duration::from_millis(200);
 
-/// The groups that run, by number.
-static LIVE: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+pub use escaped::adopt_orphans;
 
-fn live() -> MutexGuard<'static, BTreeSet<i32>> {
-    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+/// The first processes of groups, by number.
+struct Leaders {
+    /// Those that run.
+    live: BTreeSet<i32>,
+    /// Those that were killed and are being waited for.
+    ending: BTreeSet<i32>,
+}
+
+impl Leaders {
+    /// Whether somebody waits for a process.
+    fn has(&self, process: i32) -> bool {
+        self.live.contains(&process) || self.ending.contains(&process)
+    }
+}
+
+static LEADERS: Mutex<Leaders> = Mutex::new(Leaders { live: BTreeSet::new(), ending: BTreeSet::new() });
+
+fn leaders() -> MutexGuard<'static, Leaders> {
+    LEADERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Set once everything is being ended.
@@ -34,24 +52,31 @@ pub fn is_ending() -> bool {
 /// Kills every group that runs, for a process that is about to end: a script that hangs would outlive it.
 pub fn end_all() {
     ENDING.store(true, Ordering::Relaxed);
-    for group in live().iter().filter_map(|number| Pid::from_raw(*number)) {
+    for group in leaders().live.iter().filter_map(|number| Pid::from_raw(*number)) {
         // One that has just ended needs no killing.
         let _ = kill_process_group(group, Signal::KILL);
     }
+    escaped::end_all();
 }
 
-/// A process that leads a group of its own. Dropped, the group is killed.
+/// A process that leads a group of its own. Dropped, the group is killed, and so is what has left it as far as that can
+/// be known: see [`adopt_orphans`].
 #[derive(Debug)]
 pub struct Group {
     child: Child,
+    mark: String,
     status: Option<ExitStatus>,
 }
 
 impl Group {
     /// Starts a process.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
-        let group = Self { child: command.process_group(0).spawn()?, status: None };
-        live().insert(group.id().as_raw_nonzero().get());
+        let mark = escaped::new_mark();
+        command.process_group(0).env(escaped::VARIABLE, &mark);
+        // One step: a child that nobody is known to wait for would be waited for by whoever ends another group.
+        let mut leaders = leaders();
+        let group = Self { child: command.spawn()?, mark, status: None };
+        leaders.live.insert(group.id().as_raw_nonzero().get());
         Ok(group)
     }
 
@@ -73,11 +98,17 @@ impl Group {
             None => {
                 // Nobody is left to be killed, or everybody: both are fine.
                 let _ = kill_process_group(self.id(), Signal::KILL);
-                // Taken out before it is waited for: after that its number may be somebody else's.
-                live().remove(&self.id().as_raw_nonzero().get());
-                let status = self.child.wait()?;
-                self.status = Some(status);
-                Ok(status)
+                // Before it is waited for: after that its number may be somebody else's.
+                let number = self.id().as_raw_nonzero().get();
+                let mut known = leaders();
+                known.live.remove(&number);
+                known.ending.insert(number);
+                drop(known);
+                let status = self.child.wait();
+                leaders().ending.remove(&number);
+                self.status = status.as_ref().ok().copied();
+                escaped::end(&self.mark);
+                status
             }
         }
     }

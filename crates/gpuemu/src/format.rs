@@ -4,10 +4,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use gpuemu_client::fault;
 use serde::Serialize;
 
 use crate::expected_error::ExpectedError;
 use crate::session::note;
+use crate::whole_files;
 
 /// A format of results that people or programs read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -77,11 +79,24 @@ impl Output {
 fn write_to(path: Option<&Path>, text: &str) -> Result<(), ExpectedError> {
     let Some(path) = path else { return write_text(text) };
     let plain = anstream::adapter::strip_str(text).to_string();
-    std::fs::write(path, plain).map_err(|error| {
+    let written = fault!("report.write", std::io::Error::other("injected"), write_file(path, plain.as_bytes()));
+    written.map_err(|error| {
         ExpectedError::plain(format!("the report cannot be written to {}: {error}", path.display()))
     })?;
     note(&format!("wrote {}", path.display()));
     Ok(())
+}
+
+/// Writes a file as a whole, so that no part of a report is taken for a report; what is no file, such as a pipe, as it is.
+fn write_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return std::fs::write(path, bytes);
+    }
+    match whole_files::write(&[(path, bytes)]) {
+        // Nothing may be put beside it, and yet it may be written itself.
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => std::fs::write(path, bytes),
+        written => written,
+    }
 }
 
 /// Writes a result as one JSON document.
@@ -93,7 +108,10 @@ pub fn write_json(value: &impl Serialize) -> Result<(), ExpectedError> {
 
 /// Writes text; a reader that has gone away is no error.
 pub fn write_text(text: &str) -> Result<(), ExpectedError> {
-    match anstream::stdout().lock().write_all(text.as_bytes()) {
+    let mut stdout = anstream::stdout().lock();
+    // What is only kept for later would be lost without a word.
+    let mut write = || stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    match fault!("stdout.write", std::io::Error::other("injected"), write()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
     }

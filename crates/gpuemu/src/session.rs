@@ -147,6 +147,8 @@ impl Backend {
             return Ok(Backend::Daemon(connect_or_start(environment, options.quiet)?));
         }
         let home = environment.home().ok_or_else(no_home)?;
+        // Without it, a process that leaves its group outlives this one: no reason not to work.
+        let _ = gpuemu_daemon::executor::adopt_orphans();
         let service = Service::open(&home, "gpuemu --no-daemon", environment.clone()).map_err(|error| {
             let hint = "leave --no-daemon out to use the daemon, or stop it with `gpuemu daemon stop`";
             let in_use = matches!(error, ServiceError::Home(HomeError::InUse { .. }));

@@ -4,9 +4,11 @@ mod confusion;
 pub mod connect;
 mod crash;
 mod disk;
+mod faults;
 mod load;
 mod memory;
 mod power_loss;
+mod scripts;
 mod upgrades;
 mod volume;
 
@@ -23,4 +25,6 @@ pub const CAMPAIGNS: &[Campaign] = &[
     connect::CAMPAIGN,
     confusion::CAMPAIGN,
     upgrades::CAMPAIGN,
+    faults::CAMPAIGN,
+    scripts::CAMPAIGN,
 ];

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use gpuemu_client::fault;
 use gpuemu_process::{GRACE, describe};
 use rustix::process::Pid;
 
@@ -51,6 +52,7 @@ impl ColdScript {
             command.current_dir(interpreter.root());
             limit = interpreter.memory_bytes;
         }
+        fault!("script.start");
         process::run(&mut command, input, arguments.timeout, interpreter.output_bytes, |started| {
             limit_memory(started, limit);
         })
@@ -61,13 +63,19 @@ impl ColdScript {
 impl Program for ColdScript {
     fn call(&mut self, arguments: &Arguments<'_>) -> Result<NamedTensors, ExecutorError> {
         let what = self.script.display().to_string();
-        let input = document::request(arguments)
-            .map_err(|error| ExecutorError::Protocol { what: what.clone(), message: error.to_string() })?;
+        let input = document::request(arguments).map_err(|error| error.to_string());
+        let input = fault!("script.encode", "injected".to_string(), input)
+            .map_err(|message| ExecutorError::Protocol { what: what.clone(), message })?;
         let run = self.run(arguments, input)?;
         let stderr = || run.stderr.at_end(GRACE);
         match run.ending {
             Ending::TimedOut => Err(ExecutorError::TimedOut { what, limit: arguments.timeout, stderr: stderr() }),
-            Ending::TooMuchOutput => Err(ExecutorError::OutputTooLarge { what, limit: self.interpreter.output_bytes }),
+            Ending::TooMuchOutput => {
+                Err(ExecutorError::OutputTooLarge { what, limit: self.interpreter.output_bytes, stderr: stderr() })
+            }
+            Ending::Unreadable(error) => {
+                Err(ExecutorError::Protocol { what, message: format!("its output cannot be read: {error}") })
+            }
             Ending::Exited(Ok(status)) if status.success() => document::outputs(&what, &run.stdout, stderr),
             Ending::Exited(status) => {
                 let status = describe(status, self.interpreter.memory_bytes);

@@ -4,6 +4,7 @@ use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use gpuemu_client::fault;
 use gpuemu_common::dtype::UnknownDType;
 use gpuemu_common::{DType, Tensor};
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -48,7 +49,7 @@ pub(super) fn outputs(
     if stdout.trim_ascii().is_empty() {
         return Err(ExecutorError::NoOutput { what: what.to_string(), stderr: stderr() });
     }
-    parse(stdout).map_err(|message| ExecutorError::BadOutput {
+    fault!("script.decode", "injected".to_string(), parse(stdout)).map_err(|message| ExecutorError::BadOutput {
         what: what.to_string(),
         message,
         stdout: excerpt(stdout),

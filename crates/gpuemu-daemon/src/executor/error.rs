@@ -23,7 +23,7 @@ pub enum ExecutorError {
         message: String,
     },
     /// It took too long and was ended, with every process it had started.
-    #[error("{what} did not finish within {limit:?} and was ended{}", section("stderr", stderr))]
+    #[error("{what} did not finish within {} s and was ended{}", limit.as_secs_f64(), section("stderr", stderr))]
     TimedOut {
         /// The script or callable.
         what: String,
@@ -76,12 +76,14 @@ pub enum ExecutorError {
         stderr: String,
     },
     /// It gave more than is allowed and was ended.
-    #[error("{what} gave more than {limit} bytes of output, the most that is allowed")]
+    #[error("{what} gave more than {limit} bytes of output, the most that is allowed{}", section("stderr", stderr))]
     OutputTooLarge {
         /// The script or callable.
         what: String,
         /// The limit in bytes.
         limit: u64,
+        /// The end of its stderr.
+        stderr: String,
     },
     /// The worker and the daemon do not understand each other.
     #[error("the worker of {what} broke the protocol: {message}")]

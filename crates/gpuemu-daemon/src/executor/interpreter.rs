@@ -3,8 +3,16 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use super::ExecutorError;
+use super::process::{self, Ending};
+
+/// How long an import may take.
+const IMPORT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Bytes that an import may print.
+const IMPORT_OUTPUT: u64 = 1 << 20;
 
 /// Where and how Python runs for one project.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -39,6 +47,14 @@ impl Interpreter {
         };
         command.args(["-B", "-u", "-c", program]).current_dir(self.root());
         command
+    }
+
+    /// Whether a module can be imported.
+    pub fn imports(&self, module: &str) -> Result<bool, ExecutorError> {
+        let mut command = self.command(&format!("import {module}"));
+        let run = process::run(&mut command, Vec::new(), IMPORT_TIMEOUT, IMPORT_OUTPUT, |_| {});
+        let run = run.map_err(|error| self.spawn_error(&command, &error))?;
+        Ok(matches!(run.ending, Ending::Exited(Ok(status)) if status.success()))
     }
 
     /// The memory limit as the Python programs take it.

@@ -26,7 +26,7 @@ use serde_json::{Map, Value};
 pub use callable::{Accepted, CallStyle, Callable};
 pub use cold::ColdScript;
 pub use error::ExecutorError;
-pub use gpuemu_process::{end_all, is_ending};
+pub use gpuemu_process::{adopt_orphans, end_all, is_ending};
 pub use interpreter::Interpreter;
 pub use pool::Pool;
 pub use warm::WarmScript;

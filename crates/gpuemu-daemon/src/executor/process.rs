@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use gpuemu_client::fault;
 use gpuemu_process::{GRACE, Group};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
@@ -37,6 +38,8 @@ pub(super) enum Ending {
     TimedOut,
     /// It was ended for what it printed.
     TooMuchOutput,
+    /// What it printed cannot be read.
+    Unreadable(io::Error),
 }
 
 /// What a process left behind.
@@ -54,6 +57,7 @@ enum Event {
     Exited,
     OutputClosed,
     TooMuchOutput,
+    Unreadable(io::Error),
 }
 
 /// Runs a process to its end: its own, or the one it is given. Nothing of its group is left.
@@ -65,7 +69,8 @@ pub(super) fn run(
     started: impl FnOnce(Pid),
 ) -> io::Result<Run> {
     let mut until = Deadline::after(timeout);
-    let mut group = Group::spawn(command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut group = fault!("process.spawn", io::Error::other("injected"), Group::spawn(command))?;
     started(group.id());
     let missing = || io::Error::other("a pipe of the process is missing");
     let pipes = group.child();
@@ -78,8 +83,8 @@ pub(super) fn run(
     collect(stdout, output.clone(), output_bytes, events.clone())?;
     let watcher = watch(group.id(), events)?;
 
-    let (mut exited, mut closed, mut too_much) = (false, false, false);
-    while !(exited && closed || too_much) {
+    let (mut exited, mut closed, mut too_much, mut unreadable) = (false, false, false, None);
+    while !(exited && closed || too_much || unreadable.is_some()) {
         match happened.recv_timeout(until.left()) {
             Ok(Event::Exited) => {
                 exited = true;
@@ -87,6 +92,7 @@ pub(super) fn run(
             }
             Ok(Event::OutputClosed) => closed = true,
             Ok(Event::TooMuchOutput) => too_much = true,
+            Ok(Event::Unreadable(error)) => unreadable = Some(error),
             Err(_) => break,
         }
     }
@@ -94,10 +100,11 @@ pub(super) fn run(
     // Before the process is waited for: until then the watcher's number is that of this process.
     let _ = watcher.join();
     let status = group.end();
-    let ending = match (too_much, exited) {
-        (true, _) => Ending::TooMuchOutput,
-        (false, false) => Ending::TimedOut,
-        (false, true) => Ending::Exited(status),
+    let ending = match (unreadable, too_much, exited) {
+        (Some(error), ..) => Ending::Unreadable(error),
+        (None, true, _) => Ending::TooMuchOutput,
+        (None, false, false) => Ending::TimedOut,
+        (None, false, true) => Ending::Exited(status),
     };
     let stdout = std::mem::take(&mut *output.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Run { ending, stdout, stderr })
@@ -106,6 +113,7 @@ pub(super) fn run(
 /// Writes the input from a thread of its own: the process may print before it reads, or never read.
 fn feed(mut stdin: ChildStdin, input: Vec<u8>) -> io::Result<()> {
     thread::Builder::new().name("gpuemu-stdin".to_string()).spawn(move || {
+        fault!("process.write");
         // A process that does not want its input may still give an answer.
         let _ = stdin.write_all(&input);
     })?;
@@ -116,7 +124,7 @@ fn collect(mut stdout: ChildStdout, output: Arc<Mutex<Vec<u8>>>, limit: u64, eve
     thread::Builder::new().name("gpuemu-stdout".to_string()).spawn(move || {
         let mut chunk = vec![0; 64 << 10];
         let event = loop {
-            match stdout.read(&mut chunk) {
+            match fault!("process.read", io::Error::other("injected"), stdout.read(&mut chunk)) {
                 Ok(0) => break Event::OutputClosed,
                 Ok(count) => {
                     let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
@@ -126,7 +134,8 @@ fn collect(mut stdout: ChildStdout, output: Arc<Mutex<Vec<u8>>>, limit: u64, eve
                     output.extend_from_slice(&chunk[..count]);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break Event::OutputClosed,
+                // What came before may be whole by chance: it is no answer.
+                Err(error) => break Event::Unreadable(error),
             }
         };
         // Nobody listens once the process is given up.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use gpuemu_client::fault;
 use gpuemu_common::config::Framework;
 use gpuemu_process::{GRACE, Group, describe, has_exited};
 use rustix::process::Pid;
@@ -165,7 +166,8 @@ impl Worker {
         let started = (|| {
             let (own, other) = UnixStream::pair()?;
             command.stdin(Stdio::from(OwnedFd::from(other.try_clone()?))).stdout(Stdio::from(OwnedFd::from(other)));
-            let mut group = Group::spawn(command.stderr(Stdio::piped()))?;
+            let spawned = Group::spawn(command.stderr(Stdio::piped()));
+            let mut group = fault!("worker.start", io::Error::other("injected"), spawned)?;
             let stderr = group.child().stderr.take().ok_or_else(|| io::Error::other("stderr is missing"))?;
             Ok((Patient::new(own, group.id())?, group, Tail::of(stderr)?))
         })();
@@ -281,8 +283,9 @@ impl Worker {
     ) -> Result<(Answer, Vec<Vec<u8>>), FrameError> {
         let stream = self.stream.get_mut();
         stream.deadline = Deadline::after(timeout);
-        frame::write(stream, request, blobs)?;
-        frame::read(&mut self.stream, self.key.interpreter.output_bytes)
+        fault!("worker.write", io::Error::other("injected"), frame::write(stream, request, blobs))?;
+        let answer = frame::read(&mut self.stream, self.key.interpreter.output_bytes);
+        fault!("worker.read", FrameError::Nonsense("injected".to_string()), answer)
     }
 
     /// Ends the worker and says why.
@@ -290,7 +293,11 @@ impl Worker {
         self.healthy = false;
         let what = self.what();
         match error {
-            FrameError::TooLarge => ExecutorError::OutputTooLarge { what, limit: self.key.interpreter.output_bytes },
+            FrameError::TooLarge => {
+                let _ = self.group.end();
+                let (limit, stderr) = (self.key.interpreter.output_bytes, self.stderr.at_end(GRACE));
+                ExecutorError::OutputTooLarge { what, limit, stderr }
+            }
             FrameError::Nonsense(message) => ExecutorError::Protocol { what, message },
             FrameError::Stream(error) if error.kind() == io::ErrorKind::TimedOut => {
                 let _ = self.group.end();

@@ -1,5 +1,6 @@
 //! Baselines: errors and compiled kernels of a good state, and how today's compare.
 
+use gpuemu_client::fault;
 use gpuemu_common::artifact::KernelReport;
 use gpuemu_common::config::{self, OpSource};
 use gpuemu_common::finding::Outcome;
@@ -18,7 +19,7 @@ use crate::configured_op::{ConfiguredOp, StartedOp};
 use crate::failure::Failure;
 use crate::jobs::Job;
 use crate::project::Project;
-use crate::store::{BaselineCase, BaselineRecord};
+use crate::store::{BaselineCase, BaselineRecord, StoreError};
 
 /// Cases of each op that a baseline keeps.
 const MOST_CASES: usize = 1000;
@@ -172,7 +173,8 @@ impl Service {
     }
 
     fn stored(&self, project: &Project, tag: &str) -> Result<(Vec<Before>, Vec<Kept>), Failure> {
-        let records = self.store.baseline(&project.key, tag)?;
+        let records = self.store.baseline(&project.key, tag);
+        let records = fault!("compare.read", StoreError::Damaged("injected".to_string()), records)?;
         let kept = self.stored_kernels(project, tag)?;
         if records.is_empty() && kept.is_empty() {
             return Err(self.no_baseline(project, tag)?);
@@ -228,6 +230,7 @@ impl Service {
             comparison.message = Some("the baseline has no case of this op".to_string());
             return comparison;
         }
+        fault!("compare.conclude");
         comparison.status = conclude(&comparison, threshold);
         comparison
     }
@@ -251,9 +254,12 @@ fn compare_case(
     comparison: &mut OpComparison,
 ) -> Result<(), String> {
     let StartedOp { op, runner } = started;
-    let descriptor: CaseDescriptor =
-        serde_json::from_value(before.descriptor.clone()).map_err(|error| format!("a case cannot be read: {error}"))?;
-    let case = materialise(op.subject.schema(), &descriptor).map_err(|error| error.to_string())?;
+    let read = serde_json::from_value(before.descriptor.clone()).map_err(|error| error.to_string());
+    let read: Result<CaseDescriptor, String> = fault!("compare.decode", "injected".to_string(), read);
+    let descriptor = read.map_err(|error| format!("a case cannot be read: {error}"))?;
+    let case = materialise(op.subject.schema(), &descriptor).map_err(|error| error.to_string());
+    let case = fault!("compare.materialise", "injected".to_string(), case)?;
+    fault!("compare.judge");
     let verdict = judge(&op.subject, &case, runner);
     if let Some(error) = runner.broken() {
         return Err(error.to_string());

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use gpuemu_client::fault;
 use gpuemu_common::finding::Outcome;
-use gpuemu_common::protocol::FuzzConfig;
+use gpuemu_common::protocol::{ErrorCode, FuzzConfig};
 use gpuemu_common::report::{OpReport, OpStatus, ValidationResult};
 use gpuemu_common::rng::case_seed;
 use gpuemu_common::shard::Shard;
@@ -60,7 +61,8 @@ pub(super) fn run_op(service: &Service, project: &Project, op: ConfiguredOp, pla
     let (name, line, source, reference) = (op.name.clone(), op.line, op.source.clone(), op.reference.clone());
     // Before anything of it runs: what is edited meanwhile is not what was tried.
     let sources = digests(&project.config.root, &op.files());
-    let mut report = match op.start() {
+    let injected = || Failure::new(ErrorCode::InternalError, "injected");
+    let mut report = match fault!("op.start", injected(), op.start()) {
         Ok(started) => Campaign::new(service, project, started, plan).run(job),
         Err(failure) => broken(&name, failure),
     };
@@ -77,6 +79,12 @@ pub(super) fn broken(op: &str, failure: Failure) -> OpReport {
         None => failure.message,
     };
     OpReport { status: OpStatus::Error, message: Some(message), ..OpReport::blank(op) }
+}
+
+/// The report on an op whose run has not come to its end.
+pub(super) fn broken_off(op: &str) -> OpReport {
+    let message = Some("its run broke off before its end".to_string());
+    OpReport { status: OpStatus::Unfinished, message, ..OpReport::blank(op) }
 }
 
 /// The report on an op that another one's failure kept from being tried.
@@ -133,6 +141,7 @@ impl<'a> Campaign<'a> {
         if let Err(failure) = self.write() {
             return broken(&self.tally.report.op, failure);
         }
+        fault!("op.conclude");
         self.tally.conclude(self.project.config.policies.warn_threshold)
     }
 
@@ -140,16 +149,20 @@ impl<'a> Campaign<'a> {
     fn case(&mut self, index: u64) -> Option<bool> {
         let StartedOp { op, runner } = &mut self.started;
         let seed = case_seed(self.plan.base_seed, index);
+        fault!("case.describe");
         let descriptor = op.subject.describe(&op.sampler, seed);
         let left_out = op.subject.left_out(&op.sampler, seed);
-        let case = match materialise(op.subject.schema(), &descriptor) {
+        let made = materialise(op.subject.schema(), &descriptor).map_err(|error| error.to_string());
+        let case = match fault!("case.materialise", "injected".to_string(), made) {
             Ok(case) => case,
             Err(error) => {
                 self.tally.stop(format!("case {index} (seed {}) cannot be made: {error}", descriptor.seed));
                 return None;
             }
         };
+        fault!("case.judge");
         let verdict = judge(&op.subject, &case, runner);
+        fault!("case.judged");
         if let Some(message) = runner.broken().map(ToString::to_string) {
             self.tally.stop(message);
             return None;
@@ -158,11 +171,14 @@ impl<'a> Campaign<'a> {
         facts.left_out = left_out.map(|case| format!("{}, {}", case.dtype, case.sizes));
         if let Some(bound) = op.bound.as_ref().filter(|_| verdict.failed() && self.tally.report.failed < MOST_COMPARED)
         {
+            fault!("case.judge_by_bound");
             facts.within_bound = Some(judge(bound, &case, runner).outcome == Outcome::Passed);
         }
         let warn_threshold = self.project.config.policies.warn_threshold;
         let context = Context { op: &op.name, run: Some(self.plan.run), settings: &self.plan.settings, warn_threshold };
+        fault!("case.result");
         let result = result_of(&op.subject, &verdict, context);
+        fault!("case.tally");
         self.tally.add_case(facts, summary_of(&verdict, &result), verdict.failed().then_some(&result));
         self.keep(index, &case, &verdict, &result);
         if verdict.outcome == Outcome::Error {
@@ -178,8 +194,10 @@ impl<'a> Campaign<'a> {
     }
 
     fn keep(&mut self, index: u64, case: &Case, verdict: &Verdict, result: &ValidationResult) {
+        fault!("case.record");
         let record = record_of(result, &self.project.key, self.plan.run, index, self.plan.base_seed);
         if verdict.failed() {
+            fault!("case.snapshot");
             let snapshot = snapshot_of(&self.started.op, case, self.project.config.storage.snapshot_bytes);
             let verdict = serde_json::to_string(result).unwrap_or_default();
             self.failures.push(FailureRecord { result: record.clone(), verdict, snapshot });

@@ -1,5 +1,6 @@
 //! What the verdicts of stored runs rest on, for a report that is signed.
 
+use gpuemu_client::fault;
 use gpuemu_common::config::Op as ConfiguredEntry;
 use gpuemu_common::evidence::{CaseEvidence, OpEvidence};
 use gpuemu_common::protocol::{GatherEvidence, Response};
@@ -16,7 +17,7 @@ use crate::failure::Failure;
 use crate::jobs::Job;
 use crate::project::Project;
 use crate::sources;
-use crate::store::{ResultQuery, ResultRecord, StoredOutcome};
+use crate::store::{ResultQuery, ResultRecord, StoreError, StoredOutcome};
 
 impl Service {
     /// Gathers what the newest run of each op rests on, and what stands against calling it passed.
@@ -33,7 +34,8 @@ impl Service {
                 continue;
             };
             reservations.extend(self.newer_objection(&project, &run)?);
-            let records = self.store.run_results(&project.key, run.run, Some(&entry.name))?;
+            let records = self.store.run_results(&project.key, run.run, Some(&entry.name));
+            let records = fault!("evidence.results", StoreError::Damaged("injected".to_string()), records)?;
             reservations.extend(objections(&project, entry, &run, &records));
             let op = ConfiguredOp::open(&project, &entry.name, &run.settings, &self.pool)?;
             let schema = op.subject.schema();
@@ -132,7 +134,8 @@ fn verdict_of(record: &ResultRecord, inputs_sha256: Option<String>) -> Result<Ca
 
 /// SHA-256 of the inputs of a case, made again; else why they cannot be.
 fn inputs_of(record: &ResultRecord, schema: &Schema) -> Result<String, String> {
-    let descriptor = serde_json::from_str::<CaseDescriptor>(&record.descriptor)
+    let descriptor = serde_json::from_str::<CaseDescriptor>(&record.descriptor).map_err(|error| error.to_string());
+    let descriptor = fault!("evidence.inputs", "injected".to_string(), descriptor)
         .map_err(|error| format!("the description of the case cannot be read: {error}"))?;
     let case = materialise(schema, &descriptor).map_err(|error| error.to_string())?;
     let mut digest = Sha256::new();

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gpuemu_client::shared_memory;
+use gpuemu_client::{fault, shared_memory};
 use gpuemu_common::Tensor;
 use gpuemu_common::config::{ConfigError, Daemon, Environment, Storage, load_daemon};
 use gpuemu_common::protocol::{
@@ -259,10 +259,16 @@ impl Service {
         let job = self.jobs.start(kind);
         let (service, working) = (self.clone(), job.clone());
         let work = move || {
-            let answered = catch_unwind(AssertUnwindSafe(|| service.dispatch(request, &[], &working)));
-            working.finish(settle(answered).response);
+            // Whatever becomes of this thread, whoever waits for the job hears of it.
+            let ending = JobEnding(working);
+            fault!("job.thread");
+            let answered = catch_unwind(AssertUnwindSafe(|| service.dispatch(request, &[], &ending.0)));
+            let response = settle(answered).response;
+            fault!("job.finish");
+            ending.0.finish(response);
         };
-        let spawned = std::thread::Builder::new().name(format!("gpuemu-job-{}", job.number())).spawn(work);
+        let thread = std::thread::Builder::new().name(format!("gpuemu-job-{}", job.number()));
+        let spawned = fault!("job.start", std::io::Error::other("injected"), thread.spawn(work).map(drop));
         if let Err(error) = spawned {
             job.finish(Response::error(ErrorCode::InternalError, format!("no thread for a job: {error}")));
         }
@@ -271,6 +277,15 @@ impl Service {
 
     fn job(&self, number: u64) -> Result<Arc<Job>, Failure> {
         self.jobs.get(number).ok_or_else(|| Failure::new(ErrorCode::NotFound, format!("there is no job {number}")))
+    }
+}
+
+/// The end of a job's thread: a job that has no answer by then ends with an error.
+struct JobEnding(Arc<Job>);
+
+impl Drop for JobEnding {
+    fn drop(&mut self) {
+        self.0.give_up(Response::error(ErrorCode::InternalError, "a fault of gpuemu: the job's thread broke off"));
     }
 }
 

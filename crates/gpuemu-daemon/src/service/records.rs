@@ -1,5 +1,6 @@
 //! Stored results and failures.
 
+use gpuemu_client::fault;
 use gpuemu_common::finding::{ElementCounts, Outcome};
 use gpuemu_common::protocol::{ErrorCode, GetResult, ListResults, ListRuns, NamedTensorData, Response, TensorData};
 use gpuemu_common::report::{OpReport, RunReport, StoredRun, ValidationResult};
@@ -104,7 +105,8 @@ pub(super) fn since(hours: Option<f64>) -> Result<Option<u64>, Failure> {
 
 /// What was kept of an op in a run.
 pub(super) fn stored_run(record: &RunRecord) -> Result<StoredRun, Failure> {
-    serde_json::from_str(&record.report).map_err(|error| {
+    let read = serde_json::from_str(&record.report).map_err(|error| error.to_string());
+    fault!("records.run", "injected".to_string(), read).map_err(|error| {
         let message = format!("what was kept of run {} of op '{}' cannot be read: {error}", record.run, record.op);
         Failure::new(ErrorCode::InternalError, message)
     })
@@ -117,6 +119,7 @@ pub(super) fn stored_failure(record: &FailureRecord) -> Result<ValidationResult,
 
 /// A result from what is kept of each case.
 pub(super) fn stored_result(record: &ResultRecord) -> Result<ValidationResult, Failure> {
+    fault!("records.result", Failure::new(ErrorCode::InternalError, "injected"), Ok(()))?;
     let outcome = outcome_of(record.outcome);
     let (runner, client_side) = stored_runner(record);
     Ok(ValidationResult {

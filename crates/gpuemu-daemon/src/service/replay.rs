@@ -1,5 +1,6 @@
 //! Running a case again: as it was, shrunk, or with everything shown.
 
+use gpuemu_client::fault;
 use gpuemu_common::finding::{Check, Outcome};
 use gpuemu_common::protocol::{
     Encoding, ErrorCode, FuzzConfig, Inspection, InspectionStep, Minimize, Minimized, NamedTensorData, Neighbour,
@@ -51,6 +52,7 @@ impl Found {
 
     pub(super) fn judge(&mut self) -> Result<Verdict, Failure> {
         let StartedOp { op, runner } = &mut self.started;
+        fault!("replay.judge");
         let verdict = judge(&op.subject, &self.case, runner);
         let failure = runner.broken().map(|error| error.clone().into()).or_else(|| Failure::reference(&verdict));
         failure.map_or(Ok(verdict), Err)

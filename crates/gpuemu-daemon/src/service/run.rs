@@ -6,13 +6,14 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use gpuemu_client::fault;
 use gpuemu_common::config::Seed;
 use gpuemu_common::protocol::{BaselineReference, ErrorCode, FuzzConfig, FuzzOp, Mode, Response, RunCi};
 use gpuemu_common::report::{ComparisonReport, Conclusion, OpComparison, OpReport, OpStatus, RunReport};
 use gpuemu_common::shard::{RunPart, Shard};
 
 use super::artifacts::Look;
-use super::campaign::{Plan, broken, not_run, run_op};
+use super::campaign::{Plan, broken, broken_off, not_run, run_op};
 use super::result::now;
 use super::{Service, VERSION, expected};
 use crate::configured_op::ConfiguredOp;
@@ -59,7 +60,8 @@ impl Service {
     /// Tries cases of many ops.
     pub(super) fn run(&self, request: &RunCi, job: &Job) -> Result<Response, Failure> {
         let (time, started) = (now(), Instant::now());
-        let project = self.project(&request.project)?;
+        let injected = || Failure::new(ErrorCode::InternalError, "injected");
+        let project = fault!("run.project", injected(), self.project(&request.project))?;
         let mut plan = self.plan(&project, request)?;
         let mut warnings = Vec::new();
         let shard = request.shard.unwrap_or(Shard::WHOLE);
@@ -74,7 +76,8 @@ impl Service {
         let mut ready = VecDeque::new();
         let mut reports: Vec<(usize, OpReport)> = Vec::new();
         for (place, name) in chosen.iter().enumerate() {
-            match ConfiguredOp::open(&project, name, &plan.settings, &self.pool) {
+            let opened = ConfiguredOp::open(&project, name, &plan.settings, &self.pool);
+            match fault!("op.open", injected(), opened) {
                 Ok(op) if op.is_runnable() => ready.push_back((place, op)),
                 Ok(op) if request.ops.is_empty() => {
                     left_out += 1;
@@ -96,18 +99,25 @@ impl Service {
         plan.deadline = plan.deadline.and_then(|deadline| deadline.checked_add(looking.elapsed()));
         let part = request.shard.map(|shard| RunPart { shard, warnings: warnings.clone() });
         job.plan(if plan.until_deadline { 0 } else { plan.cases().saturating_mul(ready.len() as u64) });
+        // A run that breaks off has results of cases that passed, and nobody to say that they are not all: this does.
+        let begun = ready.iter().map(|(_, op)| OpReport { planned: plan.cases(), ..broken_off(&op.name) }).collect();
+        let blank = || RunReport::blank(VERSION, &project.config, mode_name(request.mode));
+        self.keep_runs(&project, &RunReport { run: plan.run, time, seed: plan.base_seed, ops: begun, ..blank() })?;
         reports.extend(self.run_all(&project, ready, &plan, request, job));
         reports.sort_by_key(|(place, _)| *place);
         let mut ops: Vec<OpReport> = reports.into_iter().map(|(_, report)| report).collect();
         for report in ops.iter_mut().filter(|report| report.status == OpStatus::Failed) {
-            report.regressed = self.passed_before(&project, &report.op, plan.run)?;
+            let before = self.passed_before(&project, &report.op, plan.run);
+            report.regressed = fault!("run.passed_before", injected(), before)?;
         }
+        fault!("run.expected_failures");
         warnings.extend(expected::apply(&project.config, &mut ops));
         let comparison = match baseline {
             Some(baseline) if !job.is_cancelled() => {
                 let only = (!request.ops.is_empty()).then_some(request.ops.as_slice());
                 let kernels = with_kernels.then_some(kernels.as_slice());
-                let comparison = self.compare(&project, baseline, only, kernels, job)?;
+                let comparison = self.compare(&project, baseline, only, kernels, job);
+                let comparison = fault!("run.compare", injected(), comparison)?;
                 let fails = request.fail_on_regression && comparison.regressed();
                 Some(ComparisonReport { fails, ..comparison })
             }
@@ -126,10 +136,11 @@ impl Service {
             kernels,
             comparison,
             warnings,
-            ..RunReport::blank(VERSION, &project.config, mode_name(request.mode))
+            ..blank()
         };
+        fault!("run.conclude");
         report.passed = report.conclusion() == Conclusion::Passed;
-        self.keep_runs(&project, &report)?;
+        fault!("run.keep", injected(), self.keep_runs(&project, &report))?;
         Ok(Response::Report { report: Box::new(report) })
     }
 
@@ -198,6 +209,7 @@ impl Service {
                     // Each op has its part of the time; none starves the others.
                     plan.deadline = Some(Instant::now() + total / count as u32);
                 }
+                fault!("run.op");
                 let report = run_op(self, project, op, &plan, job);
                 let failed = report.status == OpStatus::Failed;
                 reports.lock().unwrap_or_else(PoisonError::into_inner).push((place, report));

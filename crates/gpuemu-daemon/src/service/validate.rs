@@ -1,5 +1,6 @@
 //! Judging outputs that a client computed.
 
+use gpuemu_client::fault;
 use gpuemu_common::Tensor;
 use gpuemu_common::protocol::{NamedTensorData, Response, SubmitOutput, TensorData, ValidateOp};
 use gpuemu_common::rng::blake2b;
@@ -18,7 +19,7 @@ use crate::failure::Failure;
 use crate::op_definition::set_parameter;
 use crate::project::Project;
 use crate::python_program::match_outputs;
-use crate::store::{FailureRecord, Snapshot};
+use crate::store::{FailureRecord, Snapshot, StoreError};
 
 impl Service {
     /// Judges an output for inputs of the client's own.
@@ -29,8 +30,10 @@ impl Service {
         if let Some((case, verdict)) = streamed::judge(&op, request, &parameters)? {
             return self.keep(&project, &op, &case, &verdict, &Default::default());
         }
-        let inputs = read_tensors(&request.inputs, payload)?;
+        let injected = || Failure::invalid("injected");
+        let inputs = fault!("validate.read", injected(), read_tensors(&request.inputs, payload))?;
         let outputs = read_outputs(&request.output, &request.outputs, payload)?;
+        fault!("validate.judge");
         let (case, verdict) = judge_tensors(&op, inputs, outputs, &parameters)?;
         self.keep(&project, &op, &case, &verdict, &Default::default())
     }
@@ -73,7 +76,8 @@ impl Service {
             let verdict = serde_json::to_string(&result).unwrap_or_default();
             failures.push(FailureRecord { result: record.clone(), verdict, snapshot });
         }
-        self.store.append(&[record], &failures)?;
+        let kept = self.store.append(&[record], &failures);
+        fault!("validate.keep", StoreError::Damaged("injected".to_string()), kept)?;
         Ok(Response::ValidationResult { result: Box::new(result) })
     }
 }

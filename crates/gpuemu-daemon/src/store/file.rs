@@ -2,10 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use gpuemu_client::fault;
 use redb::{
     Builder, Database, DatabaseError, ReadOnlyDatabase, ReadTransaction, ReadableDatabase, StorageBackend,
     StorageError, TableError, WriteTransaction,
@@ -28,6 +30,8 @@ const VERSION_KEY: &str = "schema_version";
 pub(super) struct DatabaseFile {
     database: Database,
     path: PathBuf,
+    /// Which file was opened; nothing where it is none.
+    identity: Option<(u64, u64)>,
 }
 
 impl DatabaseFile {
@@ -35,24 +39,33 @@ impl DatabaseFile {
     ///
     /// `redb` answers some kinds of damage with a panic: that is an error of the file, not of the program.
     pub(super) fn open(path: &Path) -> Result<Self, StoreError> {
-        Self::prepared(path, || open(path))
+        Self::prepared(path, true, || open(path))
     }
 
     /// The same, on something else than a file. The path is what errors name.
     pub(super) fn on_backend(backend: impl StorageBackend, path: &Path) -> Result<Self, StoreError> {
-        Self::prepared(path, || Ok(builder().create_with_backend(backend)?))
+        Self::prepared(path, false, || Ok(builder().create_with_backend(backend)?))
     }
 
-    fn prepared(path: &Path, open: impl FnOnce() -> Result<Database, Problem>) -> Result<Self, StoreError> {
-        catch_unwind(AssertUnwindSafe(|| Self::prepared_or_panic(path, open))).unwrap_or_else(|_| {
+    fn prepared(
+        path: &Path,
+        is_file: bool,
+        open: impl FnOnce() -> Result<Database, Problem>,
+    ) -> Result<Self, StoreError> {
+        catch_unwind(AssertUnwindSafe(|| Self::prepared_or_panic(path, is_file, open))).unwrap_or_else(|_| {
             let problem = "is damaged; nothing was changed. Move it away to begin a new one";
             Err(StoreError::Damaged(format!("{} {problem}", path.display())))
         })
     }
 
-    fn prepared_or_panic(path: &Path, open: impl FnOnce() -> Result<Database, Problem>) -> Result<Self, StoreError> {
+    fn prepared_or_panic(
+        path: &Path,
+        is_file: bool,
+        open: impl FnOnce() -> Result<Database, Problem>,
+    ) -> Result<Self, StoreError> {
         let database = open().map_err(|problem| problem.at(path))?;
-        let file = Self { database, path: path.to_path_buf() };
+        let identity = if is_file { identity(path) } else { None };
+        let file = Self { database, path: path.to_path_buf(), identity };
         let current = u64::from(SCHEMA_VERSION);
         match file.read(|transaction| stored_version(transaction, path))? {
             // One more tree is no other form: what is in the others stays as it is.
@@ -75,13 +88,19 @@ impl DatabaseFile {
 
     /// Reads from one state of the store, whatever is written meanwhile.
     pub(super) fn read<T>(&self, work: impl FnOnce(&ReadTransaction) -> Result<T, Problem>) -> Result<T, StoreError> {
+        let injected = || Problem::Store(StoreError::Damaged("injected".to_string()));
         let read = || work(&self.database.begin_read()?);
-        read().map_err(|problem| problem.at(&self.path))
+        fault!("store.read", injected(), read()).map_err(|problem| problem.at(&self.path))
     }
 
     /// Writes all of it or nothing, and returns when it is on the disk.
     pub(super) fn write<T>(&self, work: impl FnOnce(&WriteTransaction) -> Result<T, Problem>) -> Result<T, StoreError> {
-        write(&self.database, work).map_err(|problem| problem.at(&self.path))
+        let written = write(&self.database, work).map_err(|problem| problem.at(&self.path))?;
+        // What is written to a file that has no name any more is lost with this process.
+        if self.identity.is_some() && identity(&self.path) != self.identity {
+            return Err(self.failure("it was removed or replaced while it was in use; start the daemon again"));
+        }
+        Ok(written)
     }
 
     /// An error that is the store's own.
@@ -91,10 +110,18 @@ impl DatabaseFile {
 }
 
 fn write<T>(database: &Database, work: impl FnOnce(&WriteTransaction) -> Result<T, Problem>) -> Result<T, Problem> {
+    let injected = || Problem::Store(StoreError::Damaged("injected".to_string()));
     let transaction = database.begin_write()?;
-    let done = work(&transaction)?;
+    let done = fault!("store.insert", injected(), work(&transaction))?;
+    fault!("store.commit", injected(), Ok(()))?;
     transaction.commit()?;
+    fault!("store.committed", injected(), Ok(()))?;
     Ok(done)
+}
+
+/// What tells a file from every other one.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 fn builder() -> Builder {

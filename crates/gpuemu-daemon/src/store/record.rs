@@ -1,5 +1,6 @@
 //! What the store keeps: each value is a schema version and the bytes of one record.
 
+use gpuemu_client::fault;
 use gpuemu_common::DType;
 use gpuemu_common::dtype::UnknownDType;
 use rkyv::api::high::{HighDeserializer, HighSerializer, HighValidator};
@@ -217,7 +218,7 @@ pub(super) fn copy_of<T: Decodable>(archived: &T::Archived) -> Result<T, StoreEr
 
 /// Reads a record, every byte of it validated.
 pub(super) fn decode<T: Decodable>(value: &[u8]) -> Result<T, StoreError> {
-    copy_of::<T>(view::<T>(value)?)
+    fault!("store.decode", StoreError::Damaged("injected".to_string()), copy_of::<T>(view::<T>(value)?))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use gpuemu_client::fault;
 use redb::WriteTransaction;
 
 use super::StoreError;
@@ -62,6 +63,7 @@ fn run(file: &DatabaseFile, mut known: RunClock, receiver: &Receiver<Batch>) {
         if written.is_ok() {
             known = clock;
         }
+        fault!("store.acknowledge");
         for acknowledge in waiting {
             // Whoever no longer waits does not need the answer.
             let _ = acknowledge.send(written.clone());

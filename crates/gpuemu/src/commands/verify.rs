@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use gpuemu_client::fault;
 use gpuemu_common::evidence::contradiction;
 use gpuemu_common::report::RunReport;
 use serde::Serialize;
@@ -47,7 +48,9 @@ struct Verified<'a> {
 /// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
     let read = |path: &Path| {
-        std::fs::read(path).map_err(|error| ExpectedError::plain(format!("{} cannot be read: {error}", path.display())))
+        let bytes = std::fs::read(path);
+        fault!("verify.read", std::io::Error::other("injected"), bytes)
+            .map_err(|error| ExpectedError::plain(format!("{} cannot be read: {error}", path.display())))
     };
     let signature = arguments.signature.clone().unwrap_or_else(|| signing::signature_file(&arguments.report));
     let (bytes, signature) = (read(&arguments.report)?, read(&signature)?);

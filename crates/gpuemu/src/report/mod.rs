@@ -18,6 +18,7 @@ pub mod sarif;
 pub mod style;
 pub mod text;
 
+use gpuemu_client::fault;
 use gpuemu_common::artifact::KernelReport;
 use gpuemu_common::report::{Conclusion, RunReport, UNCHANGED};
 use gpuemu_common::shard::{RunPart, Shard};
@@ -37,16 +38,24 @@ pub fn write(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedEr
 
 /// Writes a report as asked for; the number is the exit status.
 pub fn render(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
+    let injected = || ExpectedError::plain("injected");
     let text = match output.format {
-        ReportFormat::Text => text::run(report),
+        ReportFormat::Text => {
+            fault!("report.text");
+            text::run(report)
+        }
         ReportFormat::Json => {
-            let mut text = serde_json::to_string_pretty(report)?;
+            let text = serde_json::to_string_pretty(report).map_err(ExpectedError::from);
+            let mut text = fault!("report.json", injected(), text)?;
             text.push('\n');
             text
         }
-        ReportFormat::Junit => junit::run(report)?,
-        ReportFormat::Sarif => sarif::run(report)?,
-        ReportFormat::Markdown => markdown::run(report),
+        ReportFormat::Junit => fault!("report.junit", injected(), junit::run(report).map_err(ExpectedError::from))?,
+        ReportFormat::Sarif => fault!("report.sarif", injected(), sarif::run(report).map_err(ExpectedError::from))?,
+        ReportFormat::Markdown => {
+            fault!("report.markdown");
+            markdown::run(report)
+        }
         ReportFormat::Html => html::page(report, &Illustrations::default()),
     };
     output.write(&text)?;
@@ -65,7 +74,9 @@ pub fn render_of(session: &mut Session, report: &RunReport, output: &ReportOutpu
     if output.format != ReportFormat::Html {
         return render(report, output);
     }
-    let illustrations = Illustrations::gather(session, report, !output.no_minimize)?;
+    let illustrations = Illustrations::gather(session, report, !output.no_minimize);
+    let illustrations = fault!("report.illustrations", ExpectedError::plain("injected"), illustrations)?;
+    fault!("report.html");
     output.write(&html::page(report, &illustrations))?;
     Ok(exit_code_of(report))
 }

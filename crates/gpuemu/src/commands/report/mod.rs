@@ -5,6 +5,7 @@ mod stored;
 
 use std::path::{Path, PathBuf};
 
+use gpuemu_client::fault;
 use gpuemu_common::report::{Conclusion, REPORT_VERSION};
 use gpuemu_daemon::service::merge::merge;
 
@@ -120,7 +121,8 @@ fn merged(files: &[PathBuf], output: &ReportOutput, options: &GlobalOptions) -> 
     let config = Session::configuration()?;
     let reports = files.iter().map(|file| Ok((file.display().to_string(), read_report(file)?)));
     let reports = reports.collect::<Result<Vec<_>, ExpectedError>>()?;
-    let report = merge(&config, reports).map_err(|error| {
+    let report = merge(&config, reports).map_err(|error| error.to_string());
+    let report = fault!("report.merge", "injected".to_string(), report).map_err(|error| {
         let hint = "give the JSON reports of all shards of one run, and run the command where the project is";
         ExpectedError::new(format!("the reports cannot be joined: {error}"), hint)
     })?;

@@ -1,6 +1,7 @@
 //! The signed report: what stored verdicts rest on, and a signature over the exact bytes.
 
 use gpuemu_client::client::unexpected;
+use gpuemu_client::fault;
 use gpuemu_common::evidence::{Evidence, contradiction};
 use gpuemu_common::protocol::{GatherEvidence, Request, Response};
 use gpuemu_common::report::{Conclusion, RunReport};
@@ -24,7 +25,8 @@ pub fn add_evidence(session: &mut Session, report: &mut RunReport) -> Result<(),
         format!("{}: it is no op of the configuration, or only a client judged it in its own process", summary.op)
     }));
     let file = &session.config.file;
-    let configuration = std::fs::read_to_string(file)
+    let configuration = std::fs::read_to_string(file);
+    let configuration = fault!("sign.configuration", std::io::Error::other("injected"), configuration)
         .map_err(|error| ExpectedError::plain(format!("{} cannot be read: {error}", file.display())))?;
     report.evidence = Some(Evidence {
         configuration,
@@ -51,9 +53,11 @@ pub fn write(report: &RunReport, key: &KeyOption, output: &ReportOutput) -> Resu
     }
     let mut text = serde_json::to_string_pretty(report)?;
     text.push('\n');
-    let key = key.load()?;
+    let key = fault!("sign.key", ExpectedError::plain("injected"), key.load())?;
+    fault!("sign.sign");
     let (signature, file) = (signing::sign(&key, text.as_bytes()), signing::signature_file(path));
-    whole_files::write(&[(path, text.as_bytes()), (&file, &signature)])
+    let write = || whole_files::write(&[(path, text.as_bytes()), (&file, &signature)]);
+    fault!("sign.write", std::io::Error::other("injected"), write())
         .map_err(|error| ExpectedError::plain(format!("{} cannot be written: {error}", path.display())))?;
     let mut words = report::text::run(report);
     let word = if report.passed { "PASSED" } else { "NOT PASSED" };

@@ -1,6 +1,7 @@
 //! The report on stored results: of each op its newest run.
 
 use gpuemu_client::client::unexpected;
+use gpuemu_client::fault;
 use gpuemu_common::protocol::{ReportStored, Request, Response};
 use gpuemu_common::report::{Conclusion, RunReport};
 
@@ -27,6 +28,7 @@ pub fn report(session: &mut Session, arguments: &Arguments) -> Result<RunReport,
         let hint = "run `gpuemu test` first, or ask for a longer time";
         return Err(ExpectedError::new("no result of this project is stored for that time", hint));
     }
+    fault!("report.stored");
     let mut report = RunReport {
         time: stored.time,
         ops: stored.ops,

@@ -1,0 +1,209 @@
+//! One scenario with or without a fault, in its own process or through the daemon, and what came of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use gpuemu_client::Client;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::scenarios::{BEFORE, SCENARIOS, Scenario, make_projects};
+use crate::daemon_process::{PATIENCE, command};
+
+/// The gpuemu that can be made to fail.
+pub const PROGRAM: &str = "gpuemu-with-faults";
+
+/// Who does the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// The command line itself.
+    InProcess,
+    /// The daemon.
+    Daemon,
+}
+
+/// What has to go wrong, and when: environment variables.
+pub type Armed<'a> = &'a [(&'a str, &'a str)];
+
+/// Projects and a home with results, to be copied for every trial.
+pub struct Ground {
+    folder: TempDir,
+    python: PathBuf,
+    seed: String,
+}
+
+/// What came of a trial.
+pub struct Came {
+    /// The exit status.
+    pub status: Option<i32>,
+    /// Standard output and the file of the report, each only if there is one.
+    pub said: Vec<String>,
+    /// The error stream of the command line and the daemon.
+    pub errors: String,
+    /// What the store says of the run afterwards: the report on it.
+    pub stored: Option<Value>,
+    /// Whether the daemon still answers; true where there is none, or where it never began to.
+    pub answers: bool,
+}
+
+impl Ground {
+    /// Makes the projects, and runs what later trials read.
+    pub fn prepare(python: PathBuf) -> Result<Self, String> {
+        let folder = TempDir::new().map_err(|error| error.to_string())?;
+        make_projects(folder.path(), &python)?;
+        let mut ground = Self { folder, python, seed: String::new() };
+        for (project, arguments, status) in BEFORE {
+            let mut gpuemu = ground.gpuemu(ground.folder.path(), "gpuemu", project)?;
+            let output = gpuemu.args(*arguments).arg("--no-daemon").stderr(Stdio::piped()).output();
+            let output = output.map_err(|error| error.to_string())?;
+            if output.status.code() != Some(*status) {
+                let words = String::from_utf8_lossy(&output.stderr);
+                return Err(format!("`gpuemu {}` ends with {}: {words}", arguments.join(" "), output.status));
+            }
+        }
+        let report =
+            fs::read_to_string(ground.folder.path().join("kernel/run.json")).map_err(|error| error.to_string())?;
+        let report: Value = serde_json::from_str(&report).map_err(|error| error.to_string())?;
+        let seed = report["ops"][0]["case_results"][0]["case"]["seed"].clone();
+        ground.seed = seed.as_str().map_or(seed.to_string(), ToString::to_string);
+        Ok(ground)
+    }
+
+    /// A gpuemu in a project of a copy of the ground.
+    pub fn gpuemu(&self, folder: &Path, program: &str, project: &str) -> Result<Command, String> {
+        let mut command = command(folder, program)?;
+        command.current_dir(folder.join(project)).env("GPUEMU_PYTHON", &self.python).env("NO_COLOR", "1");
+        command.env_remove("GITHUB_ACTIONS").env_remove("VIRTUAL_ENV");
+        Ok(command)
+    }
+
+    /// A copy of a project in a folder of its own.
+    pub fn copy_of(&self, project: &str) -> Result<TempDir, String> {
+        let copy = TempDir::new().map_err(|error| error.to_string())?;
+        let copied = copy_folder(&self.folder.path().join(project), &copy.path().join(project));
+        copied.map_err(|error| error.to_string())?;
+        Ok(copy)
+    }
+
+    /// Does something on a copy of the ground.
+    pub fn try_out(&self, scenario: &Scenario, way: Way, armed: Armed<'_>) -> Result<Came, String> {
+        let failed = |error: std::io::Error| format!("{}: {error}", scenario.name);
+        let copy = TempDir::new().map_err(failed)?;
+        for name in ["home"].into_iter().filter(|_| scenario.reads).chain([scenario.project]) {
+            copy_folder(&self.folder.path().join(name), &copy.path().join(name)).map_err(failed)?;
+        }
+        let log = fs::File::create(copy.path().join("errors")).map_err(failed)?;
+        let log = || log.try_clone().map_err(failed);
+        let mut daemon = None;
+        let mut came_up = false;
+        if way == Way::Daemon {
+            let mut command = self.gpuemu(copy.path(), PROGRAM, scenario.project)?;
+            command.args(["daemon", "run"]).envs(armed.iter().copied()).stderr(log()?);
+            let mut process = command.spawn().map_err(failed)?;
+            came_up = comes_up(&mut process, &copy.path().join("home/gpuemu.sock"));
+            daemon = Some(process);
+        }
+        let mut command = self.gpuemu(copy.path(), PROGRAM, scenario.project)?;
+        command.args(scenario.arguments.iter().map(|argument| argument.replace("SEED", &self.seed)));
+        if way == Way::InProcess {
+            command.arg("--no-daemon");
+        }
+        command.envs(armed.iter().copied()).stdout(Stdio::piped()).stderr(log()?);
+        let ran = run_to_end(command, scenario.name);
+        let answers = match daemon.as_mut() {
+            Some(process) if came_up => {
+                let pinged = Client::connect(&copy.path().join("home/gpuemu.sock"), Duration::from_secs(10));
+                process.try_wait().is_ok_and(|status| status.is_none()) && pinged.is_ok()
+            }
+            _ => true,
+        };
+        if let Some(mut process) = daemon {
+            let _ = process.kill();
+            let _ = process.wait();
+            if !came_up {
+                // The command line may have started one of its own.
+                let _ = self.gpuemu(copy.path(), "gpuemu", scenario.project)?.args(["daemon", "stop"]).status();
+            }
+        }
+        let (status, stdout) = ran?;
+        let report = scenario.report.map(|report| copy.path().join(scenario.project).join(report));
+        let written = report.and_then(|report| fs::read_to_string(report).ok());
+        let stored = if scenario.runs { self.stored(copy.path(), scenario)? } else { None };
+        let errors = fs::read(copy.path().join("errors")).map_err(failed)?;
+        let said = [Some(stdout).filter(|text| !text.is_empty()), written].into_iter().flatten().collect();
+        Ok(Came { status, said, errors: String::from_utf8_lossy(&errors).into_owned(), stored, answers })
+    }
+
+    /// What the gpuemu that users have reads in the store afterwards.
+    fn stored(&self, folder: &Path, scenario: &Scenario) -> Result<Option<Value>, String> {
+        let mut gpuemu = self.gpuemu(folder, "gpuemu", scenario.project)?;
+        gpuemu.args(["report", "--format", "json", "--no-daemon"]);
+        let output =
+            gpuemu.stdout(Stdio::piped()).stderr(Stdio::piped()).output().map_err(|error| error.to_string())?;
+        if output.stdout.is_empty() {
+            let words = String::from_utf8_lossy(&output.stderr);
+            // Nothing was stored: a project that was not run before, whose run broke off at once.
+            return if words.contains("no result of this project") { Ok(None) } else { Err(words.into_owned()) };
+        }
+        serde_json::from_slice(&output.stdout).map(Some).map_err(|error| error.to_string())
+    }
+}
+
+/// The scenarios, each with both ways.
+pub fn trials() -> impl Iterator<Item = (&'static Scenario, Way)> {
+    SCENARIOS.iter().flat_map(|scenario| [(scenario, Way::InProcess), (scenario, Way::Daemon)])
+}
+
+fn comes_up(process: &mut Child, socket: &Path) -> bool {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        if matches!(process.try_wait(), Ok(Some(_))) {
+            return false;
+        }
+        // Not asked for anything: a fault that waits for its first request is for the command line to meet.
+        if std::os::unix::net::UnixStream::connect(socket).is_ok() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    false
+}
+
+fn run_to_end(mut command: Command, name: &str) -> Result<(Option<i32>, String), String> {
+    let mut child = command.spawn().map_err(|error| error.to_string())?;
+    let mut stdout = child.stdout.take();
+    let reader = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        stdout.as_mut().map(|stdout| std::io::Read::read_to_end(stdout, &mut text));
+        String::from_utf8_lossy(&text).into_owned()
+    });
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            return Ok((status.code(), reader.join().unwrap_or_default()));
+        }
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(format!("'{name}' hangs"));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    fs::set_permissions(to, fs::metadata(from)?.permissions())?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let place = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &place)?;
+        } else if entry.file_type()?.is_file() {
+            fs::copy(entry.path(), &place)?;
+        }
+    }
+    Ok(())
+}
