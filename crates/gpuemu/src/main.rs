@@ -1,58 +1,7 @@
-//! The gpuemu command line.
-
-mod browser;
-mod changed;
-mod commands;
-mod exit_code;
-mod expected_error;
-mod format;
-mod markup;
-mod progress;
-mod report;
-mod session;
-mod signing;
-mod watch;
-mod whole_files;
+//! The program `gpuemu`.
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use commands::Command;
-use expected_error::ExpectedError;
-use session::GlobalOptions;
-
-/// Catch silently wrong GPU kernels without a GPU.
-#[derive(Debug, Parser)]
-#[command(name = "gpuemu", version, propagate_version = true, arg_required_else_help = true)]
-struct Arguments {
-    #[command(flatten)]
-    options: GlobalOptions,
-    #[command(subcommand)]
-    command: Command,
-}
-
 fn main() -> ExitCode {
-    if std::env::var_os("GPUEMU_NO_COLOR").is_some_and(|value| !value.is_empty()) {
-        anstream::ColorChoice::Never.write_global();
-    }
-    let arguments = Arguments::parse();
-    match arguments.command.run(&arguments.options) {
-        Ok(code) => code.into(),
-        Err(error) => {
-            report_error(&error);
-            exit_code::ENVIRONMENT_ERROR.into()
-        }
-    }
+    gpuemu::run()
 }
-
-#[allow(clippy::print_stderr, reason = "errors of the command line go to stderr")]
-fn report_error(error: &ExpectedError) {
-    anstream::eprintln!("{ERROR}error{ERROR:#}: {}", error.message);
-    if let Some(hint) = &error.hint {
-        anstream::eprintln!("{HINT}hint{HINT:#}: {hint}");
-    }
-}
-
-const ERROR: anstyle::Style = anstyle::AnsiColor::Red.on_default().bold();
-const HINT: anstyle::Style = anstyle::AnsiColor::Cyan.on_default();

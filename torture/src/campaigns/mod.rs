@@ -1,9 +1,10 @@
 //! The campaigns, in the order in which they run.
 
 mod crash;
+mod hostile;
 mod power_loss;
 
 use crate::campaign::Campaign;
 
 /// All of them.
-pub const CAMPAIGNS: &[Campaign] = &[crash::CAMPAIGN, power_loss::CAMPAIGN];
+pub const CAMPAIGNS: &[Campaign] = &[crash::CAMPAIGN, power_loss::CAMPAIGN, hostile::CAMPAIGN];
