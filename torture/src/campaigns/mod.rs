@@ -3,8 +3,9 @@
 mod crash;
 mod hostile;
 mod power_loss;
+mod sanitizers;
 
 use crate::campaign::Campaign;
 
 /// All of them.
-pub const CAMPAIGNS: &[Campaign] = &[crash::CAMPAIGN, power_loss::CAMPAIGN, hostile::CAMPAIGN];
+pub const CAMPAIGNS: &[Campaign] = &[crash::CAMPAIGN, power_loss::CAMPAIGN, hostile::CAMPAIGN, sanitizers::CAMPAIGN];

@@ -112,8 +112,7 @@ fn open() -> Option<Workplace> {
     Some(Workplace { service, answered: 0, project, _home: home })
 }
 
-/// Puts a request into the project that is there, and bounds how much it asks for: a client may ask for a year of work, and
-/// gets it.
+/// Puts a request into the project that is there, which has no op that could be run, and bounds how many cases it asks for.
 fn bound(value: &mut Value, root: &str) {
     match value {
         Value::Object(fields) => {
@@ -127,14 +126,10 @@ fn bound(value: &mut Value, root: &str) {
 
 fn bound_field(name: &str, field: &mut Value, root: &str) {
     let most = match name {
-        "iterations" | "max_runs" | "count" => 3,
+        "max_runs" | "count" => 3,
         "wait_ms" => 0,
         "project" if field.is_object() => {
             *field = json!({ "root": root });
-            return;
-        }
-        "seconds" if field.as_f64().is_some_and(|seconds| seconds > 0.01) => {
-            *field = json!(0.01);
             return;
         }
         _ => return bound(field, root),

@@ -59,22 +59,23 @@ fn a_large_variable_takes_no_room_until_it_is_written() {
 
 #[test]
 fn shared_memory_beyond_that_of_a_block_is_not_launched() {
-    for declaration in [".shared .b8 a[4294967295];", ".extern .shared .align 9223372036854775808 .b8 a[];"] {
-        let source = module(declaration, "", "\tmov.u32 %r1, a;");
+    let dynamic = ".extern .shared .align 9223372036854775808 .b8 a[];\n.shared .b8 b[1];";
+    for declarations in [".shared .b8 a[4294967290];\n.shared .b8 b[1];", dynamic] {
+        let source = module(declarations, "", "\tmov.u32 %r1, a;\n\tmov.u32 %r2, b;");
         let launched = run(&source, &along(1, 1, Vec::new()));
         assert!(matches!(&launched, Err(LaunchError::Refused(why)) if why.contains("shared memory")), "{launched:?}");
     }
 }
 
-/// 64 blocks that hear of each other, of 1024 threads with 100 kB each: a few at a time, not 13 GB at once.
+/// 12 blocks that hear of each other, of 1024 threads with 60 kB each: a few at a time, not 1.5 GB at once.
 #[test]
 fn local_memory_of_blocks_that_wait_is_not_taken_at_once() {
     let source = kernel(
         ".param .u64 p",
-        "\t.local .b8 a[100000];\n\tld.param.u64 %d1, [p];\n\tatom.global.add.u32 %r1, [%d1], 1;",
+        "\t.local .b8 a[60000];\n\tld.param.u64 %d1, [p];\n\tatom.global.add.u32 %r1, [%d1], 1;",
     );
-    let outcome = run(&source, &along(64, 1024, vec![words("count", Role::InputOutput, &[0], 1)])).unwrap();
-    assert_eq!(outcome.buffers[0], 65_536u32.to_le_bytes());
+    let outcome = run(&source, &along(12, 1024, vec![words("count", Role::InputOutput, &[0], 1)])).unwrap();
+    assert_eq!(outcome.buffers[0], 12_288u32.to_le_bytes());
 }
 
 #[test]
