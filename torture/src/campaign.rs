@@ -23,6 +23,8 @@ pub enum Ended {
     Broken(String),
     /// This machine cannot do it.
     Impossible(String),
+    /// It has no short form, and why.
+    LeftOut(String),
 }
 
 impl From<Result<Vec<String>, String>> for Ended {

@@ -73,6 +73,7 @@ fn main() -> ExitCode {
                 // Where a merge is decided, nothing may go unchecked.
                 broken |= std::env::var_os("CI").is_some_and(|value| value == "true");
             }
+            Ended::LeftOut(reason) => println!("left out {:14} of the short form: {reason}", campaign.name),
             Ended::Broken(what) => {
                 println!("BROKEN   {:14} {what} (seed {}, {seconds:.0} s)", campaign.name, extent.seed);
                 broken = true;

@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use gpuemu_common::protocol::SharedMemory;
+use gpuemu_common::protocol::{LARGEST_EXPANSION, SharedMemory};
 use gpuemu_common::{Storage, storage::ALIGNMENT};
 
 /// What names of segments begin with: nothing else is ever opened.
@@ -165,6 +165,11 @@ impl SharedBytes {
             let (offset, length, size) = (place.offset, place.length, metadata.len());
             return Err(format!("'{}' has {size} bytes, but {length} from {offset} on are asked for", place.name));
         }
+        // A file of holes is as long as somebody says, and takes no memory until it is read.
+        let held = metadata.blocks().saturating_mul(512);
+        if place.length > held.max(LARGEST_EXPANSION as u64) {
+            return Err(format!("'{}' holds {held} bytes, but {} are asked for", place.name, place.length));
+        }
         Ok(Self { file, place: place.clone() })
     }
 
@@ -235,6 +240,9 @@ mod tests {
         let good = segment.push(b"bytes").unwrap();
         assert!(read(&place(&good.name, 0, 6)).unwrap_err().contains("has 5 bytes"));
         assert!(read(&place(&good.name, u64::MAX, 2)).is_err());
+        segment.file.set_len(1 << 40).unwrap();
+        assert!(read(&place(&good.name, 0, 1 << 39)).unwrap_err().contains("holds 4096 bytes"));
+        assert_eq!(read(&place(&good.name, 0, 1 << 20)).unwrap().len(), 1 << 20);
         let link = format!("{PREFIX}{}-link", std::process::id());
         std::os::unix::fs::symlink(folder().join(&good.name), folder().join(&link)).unwrap();
         let followed = read(&place(&link, 0, 1));

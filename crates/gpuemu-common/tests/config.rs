@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use gpuemu_common::config::{
     Config, ConfigError, DimensionRange, Environment, ExecutionMode, Framework, Invariant, LogLevel, OpSource, Seed,
-    ToleranceMode, load,
+    ToleranceMode, load, load_file,
 };
 use gpuemu_common::precision::SummationOrder;
 use gpuemu_common::{DType, Strategy};
@@ -387,4 +387,15 @@ proptest::proptest! {
     fn any_text_is_read_or_refused_without_panic(text in "(\\[(project|ops|ci|validation)\\]|name = \"a\"|seed = -?[0-9]{1,22}|dtypes = \\[\\]|[a-z\\[\\]=\" .é\n]{0,12}|\n){0,12}") {
         let _ = read(&text).map_err(|error| error.to_string());
     }
+}
+
+#[test]
+fn what_is_no_file_or_has_no_end_is_not_read() {
+    let folder = TempDir::new().unwrap();
+    let message = |path: &Path| load_file(path.to_path_buf(), &Environment::default()).unwrap_err().to_string();
+    assert!(message(Path::new("/dev/zero")).contains("it is no file"));
+    assert!(message(folder.path()).contains("it is no file"));
+    let huge = folder.path().join("huge.toml");
+    fs::File::create(&huge).unwrap().set_len(1 << 40).unwrap();
+    assert!(message(&huge).contains("at most 16777216 are read"), "{}", message(&huge));
 }

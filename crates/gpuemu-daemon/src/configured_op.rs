@@ -239,7 +239,7 @@ impl ConfiguredOp {
             OpProgram::Kernel(program) => {
                 // A launch table names the tensors that take part; optional ones cannot be left out of it.
                 self.fit_kernel(&program);
-                OpRunner::Kernel(Box::new(program.start(&self.name)?))
+                OpRunner::Kernel(Box::new(program.start(&self.name, self.timeout)?))
             }
             OpProgram::Python(program) => {
                 self.check_dtypes(&program)?;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gpuemu_client::fault;
 use gpuemu_common::config::{CompileTable, Kernel, SourceKind};
@@ -122,8 +123,8 @@ impl KernelProgram {
         forms.flat_map(|form| &form.args).any(|argument| argument.name() == Some(tensor))
     }
 
-    /// What runs it. Code that does not decode is found now, not after the first case.
-    pub fn start(&self, op: &str) -> Result<KernelRunner, Failure> {
+    /// What runs it, each launch within a time. Code that does not decode is found now, not after the first case.
+    pub fn start(&self, op: &str, timeout: Duration) -> Result<KernelRunner, Failure> {
         let table = self.kernel.launch_table();
         let mut programs: Vec<(Option<&str>, Option<&str>)> =
             table.variants.iter().map(|variant| (Some(variant.ptx.as_str()), variant.form.entry.as_deref())).collect();
@@ -135,7 +136,10 @@ impl KernelProgram {
             fault!("kernel.decode", "injected".to_string(), program)
                 .map_err(|error| Failure::invalid(format!("the kernel of op '{op}' cannot be run: {error}")))?;
         }
-        Ok(KernelRunner::new(Arc::clone(&self.kernel), LaunchOptions::default()))
+        Ok(KernelRunner::new(
+            Arc::clone(&self.kernel),
+            LaunchOptions { most_time: Some(timeout), ..LaunchOptions::default() },
+        ))
     }
 }
 

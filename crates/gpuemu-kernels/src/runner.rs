@@ -140,7 +140,10 @@ fn runner_error(error: LaunchError) -> RunnerError {
     match error {
         LaunchError::Endless { .. } => RunnerError::Crashed(error.to_string()),
         LaunchError::Trap { .. } => RunnerError::Crashed(error.to_string()),
-        LaunchError::Assertion { .. } | LaunchError::Refused(_) => RunnerError::Raised(error.to_string()),
+        LaunchError::Late(limit) => RunnerError::TimedOut(limit),
+        LaunchError::Assertion { .. } | LaunchError::Refused(_) | LaunchError::Exhausted(_) => {
+            RunnerError::Raised(error.to_string())
+        }
     }
 }
 

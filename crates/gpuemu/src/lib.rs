@@ -1,16 +1,16 @@
-//! The gpuemu command line, for the programs that are made of it.
+//! The gpuemu command line: what the program `gpuemu` does, and what others of this workspace need of it.
 
 mod browser;
 mod changed;
 mod commands;
 mod exit_code;
-mod expected_error;
-mod format;
+pub mod expected_error;
+pub mod format;
 mod markup;
 mod progress;
-mod report;
-mod session;
-mod signing;
+pub mod report;
+pub mod session;
+pub mod signing;
 mod watch;
 mod whole_files;
 
@@ -33,7 +33,7 @@ struct Arguments {
     command: Command,
 }
 
-/// Does what the arguments of the process say.
+/// Does what the arguments of this process ask for.
 pub fn run() -> ExitCode {
     if std::env::var_os("GPUEMU_NO_COLOR").is_some_and(|value| !value.is_empty()) {
         anstream::ColorChoice::Never.write_global();

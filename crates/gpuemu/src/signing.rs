@@ -79,12 +79,17 @@ pub fn read_private(path: &Path) -> Result<SigningKey, ExpectedError> {
 /// Reads a key that verifies.
 pub fn read_public(path: &Path) -> Result<VerifyingKey, ExpectedError> {
     let text = std::fs::read_to_string(path).map_err(|error| unusable(path, &error.to_string()))?;
-    VerifyingKey::from_public_key_pem(&text).map_err(|error| {
+    public_key(&text).map_err(|error| {
         ExpectedError::new(
             format!("{} is no public Ed25519 key: {error}", path.display()),
             "it has to be PEM, as `openssl pkey -pubout` and `gpuemu sign --public-key` write it",
         )
     })
+}
+
+/// A key that verifies, from its PEM.
+pub fn public_key(pem: &str) -> Result<VerifyingKey, String> {
+    VerifyingKey::from_public_key_pem(pem).map_err(|error| error.to_string())
 }
 
 /// What a key is told from others by: SHA-256 of its 32 bytes.

@@ -180,10 +180,10 @@ fn write_back(arguments: &[GivenArgument<'_>], outcome: &Outcome) -> PyResult<()
 
 fn launch_error(py: Python<'_>, error: &LaunchError) -> PyErr {
     let code = match error {
-        LaunchError::Refused(_) => "LaunchRefused",
+        LaunchError::Refused(_) | LaunchError::Exhausted(_) => "LaunchRefused",
         LaunchError::Assertion { .. } => "AssertionFailed",
         LaunchError::Trap { .. } => "Trap",
-        LaunchError::Endless { .. } => "Endless",
+        LaunchError::Endless { .. } | LaunchError::Late(_) => "Endless",
     };
     exception(py, "KernelError", code, &error.to_string(), None)
 }

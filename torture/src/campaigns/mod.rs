@@ -5,9 +5,11 @@ pub mod connect;
 mod crash;
 mod disk;
 mod faults;
+mod hostile;
 mod load;
 mod memory;
 mod power_loss;
+mod sanitizers;
 mod scripts;
 mod upgrades;
 mod volume;
@@ -19,12 +21,14 @@ pub const CAMPAIGNS: &[Campaign] = &[
     crash::CAMPAIGN,
     power_loss::CAMPAIGN,
     disk::CAMPAIGN,
+    hostile::CAMPAIGN,
     load::CAMPAIGN,
     volume::CAMPAIGN,
     memory::CAMPAIGN,
+    scripts::CAMPAIGN,
     connect::CAMPAIGN,
     confusion::CAMPAIGN,
-    upgrades::CAMPAIGN,
     faults::CAMPAIGN,
-    scripts::CAMPAIGN,
+    upgrades::CAMPAIGN,
+    sanitizers::CAMPAIGN,
 ];

@@ -17,6 +17,9 @@ pub struct Environment {
 
 const PROJECT_FILE: &str = "gpuemu.toml";
 
+/// The largest configuration file.
+const MOST_BYTES: u64 = 16 << 20;
+
 impl Environment {
     /// The variables of this process.
     pub fn of_process() -> Self {
@@ -167,6 +170,15 @@ fn others(environment: &Environment) -> impl Iterator<Item = PathBuf> {
 
 fn read(path: &Path) -> Result<Source, ConfigError> {
     let unreadable = |message: String| ConfigError::Unreadable { path: path.to_path_buf(), message };
-    let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    let failed = |error: std::io::Error| unreadable(error.to_string());
+    // A device or a pipe has no end, and a client may name any.
+    let metadata = std::fs::metadata(path).map_err(failed)?;
+    if !metadata.is_file() {
+        return Err(unreadable("it is no file".to_string()));
+    }
+    if metadata.len() > MOST_BYTES {
+        return Err(unreadable(format!("it has {} bytes, at most {MOST_BYTES} are read", metadata.len())));
+    }
+    let text = std::fs::read_to_string(path).map_err(failed)?;
     Ok(Source { path: path.to_path_buf(), text })
 }

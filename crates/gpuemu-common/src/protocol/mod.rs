@@ -24,7 +24,7 @@ pub use response::{
     BaselineSummary, DaemonStatus, Inspection, InspectionStep, JobState, JobStatus, Minimized, Neighbour, OpSummary,
     Replayed, Response, TestCase, TreeCounts,
 };
-pub use tensor_data::{NamedTensorData, Payload, SharedMemory, Span, TensorData, TensorDataError};
+pub use tensor_data::{LARGEST_EXPANSION, NamedTensorData, Payload, SharedMemory, Span, TensorData, TensorDataError};
 
 /// The version of the messages. Clients and daemon of different versions do not talk to each other.
 pub const PROTOCOL_VERSION: u32 = 1;

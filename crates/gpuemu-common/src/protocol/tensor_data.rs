@@ -40,7 +40,7 @@ fn is_zero(value: &usize) -> bool {
 }
 
 /// Bytes that a tensor may have although fewer were sent.
-const LARGEST_EXPANSION: usize = 256 << 20;
+pub const LARGEST_EXPANSION: usize = 256 << 20;
 
 /// Some bytes among others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -184,8 +184,10 @@ impl TensorData {
     /// Bytes that it takes in a message or in memory.
     pub fn length(&self) -> u64 {
         let text = self.data.as_ref().map_or(0, String::len) as u64;
-        let spans = self.binary.map_or(0, |span| span.length) + self.shared.as_ref().map_or(0, |place| place.length);
-        text + spans
+        let (binary, shared) =
+            (self.binary.map_or(0, |span| span.length), self.shared.as_ref().map_or(0, |place| place.length));
+        // Whoever wrote them may have written anything.
+        text.saturating_add(binary).saturating_add(shared)
     }
 
     /// A contiguous tensor whose bytes lie in shared memory.

@@ -13,12 +13,20 @@ use crate::syntax::{
 /// Bytes of a thread's own memory, the most that the hardware has.
 const MOST_FRAME_BYTES: u64 = 512 * 1024;
 
+/// Bytes of all parameters of an entry, the most that a launch can pass.
+const MOST_PARAMETER_BYTES: u64 = 32_764;
+
+/// Bytes of all variables of a module in global and constant memory together.
+const MOST_VARIABLE_BYTES: u64 = 1 << 30;
+
 /// A variable of the module in global or constant memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleVariable {
     /// Its name.
     pub name: String,
-    /// What it holds at the beginning.
+    /// Bytes that it has.
+    pub bytes: usize,
+    /// What it holds at the beginning, and zeros beyond that.
     pub contents: Vec<u8>,
     /// Whether it may only be read.
     pub read_only: bool,
@@ -32,6 +40,8 @@ pub(super) struct Layout {
     pub(super) parameters: Vec<Parameter>,
     pub(super) parameter_bytes: u64,
     pub(super) variables: Vec<ModuleVariable>,
+    /// Bytes of these together.
+    variable_bytes: u64,
     pub(super) static_shared_bytes: u32,
     pub(super) shared_variables: Vec<(String, u32, u32)>,
     pub(super) frame_bytes: u32,
@@ -43,8 +53,11 @@ fn key(variable: &Variable<'_>) -> usize {
     variable.name.as_ptr() as usize
 }
 
-fn aligned(offset: u64, alignment: u64) -> u64 {
-    offset.next_multiple_of(alignment.max(1))
+/// Where a variable of a size begins and ends behind an offset, and at most at an end.
+fn placed(offset: u64, alignment: u64, bytes: u64, most: u64) -> Option<(u64, u64)> {
+    let start = offset.checked_next_multiple_of(alignment.max(1))?;
+    let end = start.checked_add(bytes)?;
+    (end <= most).then_some((start, end))
 }
 
 impl Layout {
@@ -64,8 +77,15 @@ impl Layout {
         for declaration in &entry.parameters {
             for variable in &declaration.variables {
                 let bytes = sized(declaration, variable)?;
-                let offset = aligned(layout.parameter_bytes, declaration.alignment_bytes());
-                layout.parameter_bytes = offset + bytes;
+                let place = placed(layout.parameter_bytes, declaration.alignment_bytes(), bytes, MOST_PARAMETER_BYTES);
+                let Some((offset, end)) = place else {
+                    let message = format!(
+                        "parameter '{}' does not fit: an entry has {MOST_PARAMETER_BYTES} bytes of them",
+                        variable.name
+                    );
+                    return Err(SyntaxError::new(variable.name, message));
+                };
+                layout.parameter_bytes = end;
                 layout.places.insert(key(variable), (Space::Parameter, offset));
                 layout.parameters.push(Parameter {
                     name: variable.name.to_string(),
@@ -122,9 +142,13 @@ impl Layout {
     /// Places dynamic shared memory, once all that is static has its place.
     pub(super) fn place_dynamic(&mut self) {
         let Some(alignment) = self.dynamic.iter().map(|(_, alignment)| *alignment).max() else { return };
-        self.static_shared_bytes = aligned(u64::from(self.static_shared_bytes), alignment.max(16)) as u32;
+        let offset = u64::from(self.static_shared_bytes);
+        // What does not fit is refused when it is launched, as all shared memory that is too large.
+        let start =
+            placed(offset, alignment.max(16), 0, u64::from(u32::MAX)).map_or(u32::MAX, |(start, _)| start as u32);
+        self.static_shared_bytes = start;
         for (variable, _) in &self.dynamic {
-            self.places.insert(*variable, (Space::Shared, u64::from(self.static_shared_bytes)));
+            self.places.insert(*variable, (Space::Shared, u64::from(start)));
         }
     }
 
@@ -143,28 +167,25 @@ impl Layout {
             return Ok(());
         }
         let bytes = sized(declaration, variable)?;
-        let offset = aligned(u64::from(self.static_shared_bytes), declaration.alignment_bytes());
-        let end = offset.checked_add(bytes).and_then(|end| u32::try_from(end).ok());
-        let Some(end) = end else {
+        let used = u64::from(self.static_shared_bytes);
+        let Some((offset, end)) = placed(used, declaration.alignment_bytes(), bytes, u64::from(u32::MAX)) else {
             return Err(SyntaxError::new(variable.name, format!("'{}' does not fit shared memory", variable.name)));
         };
-        self.shared_variables.push((variable.name.to_string(), offset as u32, end));
-        self.static_shared_bytes = end;
+        self.shared_variables.push((variable.name.to_string(), offset as u32, end as u32));
+        self.static_shared_bytes = end as u32;
         self.places.insert(key(variable), (Space::Shared, offset));
         Ok(())
     }
 
     fn frame<'a>(&mut self, declaration: &Declaration<'a>, variable: &Variable<'a>) -> Result<(), SyntaxError<'a>> {
         let bytes = sized(declaration, variable)?;
-        let offset = aligned(u64::from(self.frame_bytes), declaration.alignment_bytes().max(8));
-        match offset.checked_add(bytes) {
-            Some(end) if end <= MOST_FRAME_BYTES => self.frame_bytes = end as u32,
-            _ => {
-                let message =
-                    format!("'{}' does not fit local memory: a thread has {MOST_FRAME_BYTES} bytes", variable.name);
-                return Err(SyntaxError::new(variable.name, message));
-            }
-        }
+        let used = u64::from(self.frame_bytes);
+        let Some((offset, end)) = placed(used, declaration.alignment_bytes().max(8), bytes, MOST_FRAME_BYTES) else {
+            let message =
+                format!("'{}' does not fit local memory: a thread has {MOST_FRAME_BYTES} bytes", variable.name);
+            return Err(SyntaxError::new(variable.name, message));
+        };
+        self.frame_bytes = end as u32;
         self.places.insert(key(variable), (Space::Local, offset));
         Ok(())
     }
@@ -183,21 +204,23 @@ impl Layout {
             (None, Some(Initialiser::List(elements))) => declaration.element_bytes() * elements.len() as u64,
             (None, _) => 0,
         };
-        let most = crate::memory::address::MOST_BYTES;
-        let Some(length) = usize::try_from(bytes).ok().filter(|_| bytes <= most) else {
-            return Err(SyntaxError::new(
-                variable.name,
-                format!("'{}' with {bytes} bytes is too large", variable.name),
-            ));
-        };
         let mut contents = Vec::new();
         if let Some(initialiser) = &variable.initialiser {
             write_initialiser(initialiser, declaration.scalar, &mut contents);
         }
-        contents.resize(length.max(contents.len()), 0);
+        let bytes = bytes.max(contents.len() as u64);
+        self.variable_bytes = self.variable_bytes.saturating_add(bytes);
+        if self.variable_bytes > MOST_VARIABLE_BYTES {
+            let message = format!(
+                "'{}' with {bytes} bytes is too large: a module has {MOST_VARIABLE_BYTES} bytes of variables",
+                variable.name
+            );
+            return Err(SyntaxError::new(variable.name, message));
+        }
         self.places.insert(key(variable), (Space::Global, base_of(self.variables.len(), 0)));
         self.variables.push(ModuleVariable {
             name: variable.name.to_string(),
+            bytes: bytes as usize,
             contents,
             read_only: declaration.space == StateSpace::Constant,
         });
@@ -211,6 +234,8 @@ impl Layout {
             .flat_map(|declaration| &declaration.variables)
             .filter_map(|variable| Some((variable.name, self.place(variable)?.1)))
             .collect();
+        let places: HashMap<String, usize> =
+            self.variables.iter().enumerate().map(|(place, variable)| (variable.name.clone(), place)).collect();
         let all = module.variables().flat_map(|declaration| &declaration.variables);
         for variable in all {
             let Some((Space::Global, _)) = self.place(variable) else { continue };
@@ -222,7 +247,7 @@ impl Layout {
             for (place, element) in elements.iter().enumerate() {
                 if let Initialiser::Symbol(symbol) = element
                     && let Some(address) = by_name.get(symbol.name)
-                    && let Some(found) = self.variables.iter_mut().find(|known| known.name == variable.name)
+                    && let Some(found) = places.get(variable.name).and_then(|place| self.variables.get_mut(*place))
                     && let Some(bytes) = found.contents.get_mut(place * 8..place * 8 + 8)
                 {
                     bytes.copy_from_slice(&address.wrapping_add_signed(symbol.offset).to_le_bytes());

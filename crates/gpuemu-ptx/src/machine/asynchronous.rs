@@ -2,6 +2,7 @@
 
 use super::block::Block;
 use super::copies::ROW;
+use super::launch::LaunchError;
 use super::transfer::{Access, Run, addresses};
 use super::warp::Warp;
 use super::worker::Worker;
@@ -13,7 +14,14 @@ use crate::registers::LANES;
 impl Worker<'_, '_> {
     /// Begins copies: what they bring is read now, and arrives when it is waited for.
     #[inline(always)]
-    pub(super) fn copy_async(&mut self, block: &mut Block, warp: &mut Warp, copy: &CopyAsync, step: u32, active: u32) {
+    pub(super) fn copy_async(
+        &mut self,
+        block: &mut Block,
+        warp: &mut Warp,
+        copy: &CopyAsync,
+        step: u32,
+        active: u32,
+    ) -> Result<(), LaunchError> {
         let bytes = usize::from(copy.bytes);
         let targets = addresses(warp, &copy.target);
         let sources = addresses(warp, &copy.source);
@@ -49,7 +57,9 @@ impl Worker<'_, '_> {
                 row[..bytes].copy_from_slice(&stage[lane * bytes..][..bytes]);
             }
         }
+        let before = warp.copies.len();
         warp.copies.begin(&targets.map(|target| target as u32), &rows, bytes, lanes);
+        self.add_copies(warp.copies.len() - before)
     }
 
     /// A lane that reads fewer bytes than it writes: byte by byte, so that no other is touched.
@@ -122,6 +132,7 @@ impl Worker<'_, '_> {
     /// Copies that are waited for arrive.
     #[inline(always)]
     pub(super) fn wait_group(&mut self, block: &mut Block, warp: &mut Warp, left: Option<u32>, active: u32) {
+        let before = warp.copies.len();
         let watched = self.context.checks.race || self.context.checks.init;
         let Block { shared, shadow, clocks, .. } = block;
         let number = warp.number;
@@ -139,6 +150,7 @@ impl Worker<'_, '_> {
                 }
             },
         );
+        self.pending_copies -= before - warp.copies.len();
     }
 }
 

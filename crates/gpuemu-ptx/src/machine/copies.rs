@@ -38,6 +38,11 @@ impl Copies {
         self.ended = [0; LANES];
     }
 
+    /// How many have not arrived, those of one instruction and group counted once.
+    pub fn len(&self) -> usize {
+        self.pending.len()
+    }
+
     /// Begins a copy of each of these lanes.
     #[inline(always)]
     pub fn begin(&mut self, offsets: &[u32; LANES], rows: &[[u8; ROW]; LANES], lane_bytes: usize, lanes: u32) {

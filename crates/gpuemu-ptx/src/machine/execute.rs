@@ -194,7 +194,7 @@ impl Worker<'_, '_> {
             Action::Load(transfer) => self.load(block, warp, transfer, step, active),
             Action::Store(transfer) => self.store(block, warp, transfer, step, active),
             Action::Atomic(atomic) => self.atomic(block, warp, atomic, step, active),
-            Action::CopyAsync(copy) => self.copy_async(block, warp, copy, step, active),
+            Action::CopyAsync(copy) => self.copy_async(block, warp, copy, step, active)?,
             Action::CommitGroup => warp.copies.commit(active),
             Action::WaitGroup(left) => self.wait_group(block, warp, *left, active),
             Action::Barrier(barrier) => return Ok(self.barrier(block, warp, place, barrier, step, active)),

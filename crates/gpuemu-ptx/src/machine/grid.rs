@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use gpuemu_common::emulation::{AccessFault, EmulationStatistics};
 
@@ -11,11 +12,18 @@ use super::worker::{Context, Finished, Worker};
 use crate::checks::{Checks, Collector, RacePair, Sighting, Suspects, find_races};
 use crate::decode::DecodedEntry;
 use crate::memory::GlobalMemory;
+use crate::registers::LANES;
 
 /// Most threads of a block.
 const MOST_THREADS: u64 = 1024;
 /// Most shared memory of a block, static and dynamic: that of an H100, less what the system keeps.
 const MOST_SHARED_BYTES: u64 = 227 * 1024;
+/// Most blocks that a worker keeps begun, where blocks can hear of each other.
+const MOST_RESIDENT: u64 = 512;
+/// Most bytes that all blocks together hold which are begun at once. One block is always begun.
+const MOST_RESIDENT_BYTES: u64 = 1 << 30;
+/// Most bytes that one block holds: its registers, and twice its local and shared memory, for what is known of each byte.
+const MOST_BLOCK_BYTES: u64 = 4 << 30;
 /// Buffers above this whose contents were not given are not given back: the machine holds only what was touched of them.
 const MOST_RETURNED: u64 = 1 << 30;
 
@@ -27,9 +35,15 @@ pub(super) fn run(program: &DecodedEntry, launch: &Launch, options: &LaunchOptio
     let workers = if options.workers == 0 { cores } else { options.workers };
     // Where blocks hear of each other, or a thread is followed, the order must be the same every time.
     let alone = program.communicates || options.trace.is_some();
-    let workers = if alone { 1 } else { workers.clamp(1, blocks.min(256) as usize) };
+    let fitting = (MOST_RESIDENT_BYTES / block_bytes(program, launch)).max(1);
+    let workers = if alone { 1 } else { workers.clamp(1, blocks.min(256).min(fitting) as usize) };
+    let started = Instant::now();
     let order = BlockSequence::new(options.order, blocks);
-    let run_with = |workers: usize, watch: Watch| run_with(program, launch, options, workers, &order, watch);
+    let deadline = options.most_time.and_then(|limit| Some((started.checked_add(limit)?, limit)));
+    let run_with = |workers: usize, watch: Watch| {
+        let rules = Rules { options, order: &order, deadline };
+        run_with(program, launch, &rules, workers, watch)
+    };
     let mut ran = run_with(workers, Watch::default())?;
     let every_reader = ran.unsure;
     if every_reader {
@@ -45,6 +59,13 @@ pub(super) fn run(program: &DecodedEntry, launch: &Launch, options: &LaunchOptio
         suspects.add(*reader, *lane);
     }
     run_with(1, Watch { every_reader, suspects: Some(suspects) }).map(|ran| ran.outcome)
+}
+
+/// What all runs of a launch have in common.
+struct Rules<'o> {
+    options: &'o LaunchOptions,
+    order: &'o BlockSequence,
+    deadline: Option<(Instant, Duration)>,
 }
 
 /// What a run watches that only some launches need.
@@ -67,11 +88,11 @@ struct Ran {
 fn run_with(
     program: &DecodedEntry,
     launch: &Launch,
-    options: &LaunchOptions,
+    rules: &Rules<'_>,
     workers: usize,
-    order: &BlockSequence,
     watch: Watch,
 ) -> Result<Ran, LaunchError> {
+    let Rules { options, order, deadline } = *rules;
     let checks = Checks::of(&options.checks);
     let (memory, parameters) = place(program, launch, checks.init)?;
     let shared_bytes = program.static_shared_bytes as usize + launch.shared_bytes as usize;
@@ -85,6 +106,8 @@ fn run_with(
         memory,
         checks,
         most_steps: options.most_steps,
+        deadline,
+        most_resident: (MOST_RESIDENT_BYTES / block_bytes(program, launch)).clamp(1, MOST_RESIDENT) as usize,
         trace: options.trace,
         suspects: watch.suspects,
         every_reader: watch.every_reader,
@@ -252,6 +275,16 @@ fn note_unwritten(context: &Context<'_>, collector: &mut Collector) {
     }
 }
 
+/// Bytes that a block holds while it runs.
+fn block_bytes(program: &DecodedEntry, launch: &Launch) -> u64 {
+    let threads = launch.block.iter().map(|count| u64::from(*count)).product::<u64>();
+    let warps = threads.div_ceil(LANES as u64);
+    let registers = size_of_val(program.registers.rows()) as u64;
+    let local = 2 * LANES as u64 * u64::from(program.frame_bytes);
+    let shared = 2 * (u64::from(program.static_shared_bytes) + u64::from(launch.shared_bytes));
+    (warps.saturating_mul(registers + local)).saturating_add(shared).max(1)
+}
+
 /// Whether a launch fits the kernel.
 fn check(program: &DecodedEntry, launch: &Launch) -> Result<(), LaunchError> {
     let refuse = |message: String| Err(LaunchError::Refused(message));
@@ -283,6 +316,12 @@ fn check(program: &DecodedEntry, launch: &Launch) -> Result<(), LaunchError> {
     if fixed + dynamic > MOST_SHARED_BYTES {
         return refuse(format!(
             "{fixed} bytes of static and {dynamic} of dynamic shared memory are more than the {MOST_SHARED_BYTES} that a block can have"
+        ));
+    }
+    let bytes = block_bytes(program, launch);
+    if bytes > MOST_BLOCK_BYTES {
+        return refuse(format!(
+            "a block would hold {bytes} bytes of registers, local and shared memory, at most {MOST_BLOCK_BYTES} are possible"
         ));
     }
     if launch.arguments.len() != program.parameters.len() {
@@ -340,7 +379,7 @@ fn place<'l>(
 ) -> Result<(GlobalMemory<'l>, Vec<u8>), LaunchError> {
     let mut memory = GlobalMemory::default();
     for variable in &program.variables {
-        memory.add_variable(&variable.name, &variable.contents, variable.read_only);
+        memory.add_variable(&variable.name, variable.bytes, &variable.contents, variable.read_only);
     }
     let mut addresses = Vec::with_capacity(launch.arguments.len());
     for argument in &launch.arguments {

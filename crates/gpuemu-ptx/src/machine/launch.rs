@@ -1,5 +1,7 @@
 //! What a launch is given and what comes of it.
 
+use std::time::Duration;
+
 use thiserror::Error;
 
 use gpuemu_common::emulation::{AccessCheck, AccessFinding, CodePlace, EmulationStatistics, ThreadPlace};
@@ -106,6 +108,8 @@ pub struct LaunchOptions {
     pub workers: usize,
     /// Instructions of warps that may run without any block coming to its end.
     pub most_steps: u64,
+    /// How long the whole launch may take; as long as it likes if nothing is said.
+    pub most_time: Option<Duration>,
     /// The order of blocks.
     pub order: BlockOrder,
     /// A thread to trace.
@@ -122,6 +126,7 @@ impl Default for LaunchOptions {
             checks: AccessCheck::ALL.to_vec(),
             workers: 0,
             most_steps: 1 << 28,
+            most_time: None,
             order: BlockOrder::default(),
             trace: None,
             most_findings: 100,
@@ -179,4 +184,10 @@ pub enum LaunchError {
         /// Where it is.
         waiting: String,
     },
+    /// It takes longer than it may.
+    #[error("the launch did not end within {} s", .0.as_secs_f64())]
+    Late(Duration),
+    /// It needs more memory than the machine gives.
+    #[error("{0}")]
+    Exhausted(String),
 }

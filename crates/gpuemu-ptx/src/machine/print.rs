@@ -1,5 +1,7 @@
 //! The formats of `printf`, as far as kernels have them.
 
+use super::system::MOST_PRINTED;
+
 /// One conversion of a format.
 #[derive(Debug, Default)]
 struct Conversion {
@@ -13,7 +15,7 @@ struct Conversion {
     long: bool,
 }
 
-/// The text that a format gives. Arguments lie one after the other, each at a multiple of its size.
+/// The text that a format gives, cut short once it is longer than a block may print. Arguments lie one after the other, each at a multiple of its size.
 pub(super) fn format_text(
     format: &str,
     read: impl Fn(u64, usize) -> Option<Vec<u8>>,
@@ -31,7 +33,9 @@ pub(super) fn format_text(
         u64::from_le_bytes(word)
     };
     let mut characters = format.chars().peekable();
-    while let Some(character) = characters.next() {
+    while let Some(character) = characters.next()
+        && out.len() <= MOST_PRINTED
+    {
         if character != '%' {
             out.push(character);
             continue;

@@ -18,7 +18,9 @@ use crate::registers::LANES;
 /// Most bytes of a text that a kernel names.
 const MOST_TEXT: usize = 1 << 16;
 /// Most bytes that a block prints; the rest is left out, and a line says so.
-const MOST_PRINTED: usize = 1 << 20;
+pub(super) const MOST_PRINTED: usize = 1 << 20;
+/// Instructions that a text counts as, of one lane: it takes as long as many.
+const PRINT_STEPS: u64 = 256;
 
 impl Worker<'_, '_> {
     pub(super) fn system(
@@ -41,6 +43,10 @@ impl Worker<'_, '_> {
             };
             match call.function {
                 SystemFunction::Print => {
+                    self.since_last_end += PRINT_STEPS;
+                    if block.printed.len() > MOST_PRINTED {
+                        continue;
+                    }
                     let format = self.text(block, warp, lane, argument(0));
                     let from = argument(1);
                     let unwritten = Cell::new(None);
@@ -57,11 +63,9 @@ impl Worker<'_, '_> {
                         self.unwritten_argument(block, warp.number, lane, step, address);
                     }
                     let count = text.len() as u32;
-                    if block.printed.len() <= MOST_PRINTED {
-                        block.printed.push_str(&text);
-                        if block.printed.len() > MOST_PRINTED {
-                            block.printed.push_str("\n(the rest of what this block printed is left out)\n");
-                        }
+                    block.printed.push_str(&text);
+                    if block.printed.len() > MOST_PRINTED {
+                        block.printed.push_str("\n(the rest of what this block printed is left out)\n");
                     }
                     if let Some(result) = call.result {
                         warp.local.set(lane, u64::from(result.offset), &count.to_le_bytes());

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use gpuemu_common::emulation::{AccessFault, EmulationStatistics, ThreadPlace};
 
@@ -20,8 +21,10 @@ const WARP_TURN: u64 = 20_000;
 /// Instructions of a block before another block has its turn, where blocks can hear of each other: few, so that a lock that
 /// does not hold lets two blocks in at once.
 const BLOCK_TURN: u64 = 50;
-/// Most blocks that a worker keeps begun.
-const MOST_RESIDENT: usize = 512;
+/// Most bytes that all blocks together print; the rest is left out, and a line says so.
+const MOST_PRINTED: usize = 16 << 20;
+/// Most asynchronous copies of a worker's blocks that nothing has waited for.
+const MOST_PENDING_COPIES: usize = 1 << 20;
 
 /// What all workers of a launch share.
 #[derive(Debug)]
@@ -44,6 +47,10 @@ pub struct Context<'p> {
     pub checks: Checks,
     /// Instructions that may run without a block coming to its end.
     pub most_steps: u64,
+    /// When the launch has to have ended, and how long it may take.
+    pub deadline: Option<(Instant, Duration)>,
+    /// Most blocks that a worker keeps begun.
+    pub most_resident: usize,
     /// A thread to trace.
     pub trace: Option<Trace>,
     /// Reads whose values are followed.
@@ -73,8 +80,11 @@ pub struct Worker<'c, 'p> {
     pub(super) stage: Box<[u64; 32 * 8]>,
     pub(super) trace: Vec<String>,
     printed: Vec<(u64, String)>,
+    printed_bytes: usize,
     statistics: EmulationStatistics,
-    since_last_end: u64,
+    pub(super) since_last_end: u64,
+    /// Asynchronous copies that nothing has waited for.
+    pub(super) pending_copies: usize,
     spare: Vec<Block>,
 }
 
@@ -100,8 +110,10 @@ impl<'c, 'p> Worker<'c, 'p> {
             stage: Box::new([0; 32 * 8]),
             trace: Vec::new(),
             printed: Vec::new(),
+            printed_bytes: 0,
             statistics: EmulationStatistics::default(),
             since_last_end: 0,
+            pending_copies: 0,
             spare: Vec::new(),
         }
     }
@@ -111,7 +123,7 @@ impl<'c, 'p> Worker<'c, 'p> {
         let mut resident: Vec<Block> = Vec::new();
         let mut turn = 0;
         loop {
-            if resident.is_empty() || (resident.len() < MOST_RESIDENT && turn >= resident.len()) {
+            if resident.is_empty() || (resident.len() < self.context.most_resident && turn >= resident.len()) {
                 match next() {
                     Some(number) if number < self.context.stopped.load(Ordering::Relaxed) => {
                         resident.push(self.begin(number));
@@ -230,15 +242,37 @@ impl<'c, 'p> Worker<'c, 'p> {
         self.statistics.lane_operations += block.lane_operations;
         (block.instructions, block.lane_operations) = (0, 0);
         self.since_last_end = 0;
-        if !block.printed.is_empty() {
-            self.printed.push((block.number, std::mem::take(&mut block.printed)));
-        }
+        self.keep_printed(&mut block);
+        self.pending_copies -= block.warps.iter().map(|warp| warp.copies.len()).sum::<usize>();
+        block.warps.iter_mut().for_each(|warp| warp.copies.clear());
         if let Some(taint) = &mut self.taint {
             block.warps.iter().for_each(|warp| taint.end(block.number, warp.number));
         }
         self.unfollowed |= self.context.checks.race && !SharedShadow::follows(&block.clocks);
         self.log.end_block(block.number, std::mem::take(&mut block.clocks));
         self.spare.push(block);
+    }
+
+    fn keep_printed(&mut self, block: &mut Block) {
+        let mut text = std::mem::take(&mut block.printed);
+        if text.is_empty() || self.printed_bytes > MOST_PRINTED {
+            return;
+        }
+        self.printed_bytes += text.len();
+        if self.printed_bytes > MOST_PRINTED {
+            text.push_str("\n(what other blocks printed is left out)\n");
+        }
+        self.printed.push((block.number, text));
+    }
+
+    /// Counts copies that a warp has begun.
+    pub(super) fn add_copies(&mut self, count: usize) -> Result<(), LaunchError> {
+        self.pending_copies += count;
+        if self.pending_copies <= MOST_PENDING_COPIES {
+            return Ok(());
+        }
+        let message = format!("more than {MOST_PENDING_COPIES} asynchronous copies were begun that nothing waited for");
+        Err(LaunchError::Exhausted(message))
     }
 
     /// Lets a block go on: to its end, or until another one shall have its turn.
@@ -263,6 +297,11 @@ impl<'c, 'p> Worker<'c, 'p> {
                 if self.since_last_end > self.context.most_steps {
                     return Err(self.endless(block));
                 }
+            }
+            if let Some((deadline, limit)) = self.context.deadline
+                && Instant::now() > deadline
+            {
+                return Err(LaunchError::Late(limit));
             }
             if block.ended() {
                 return Ok(Turn::Ended);

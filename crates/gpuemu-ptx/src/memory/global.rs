@@ -150,9 +150,9 @@ impl<'l> GlobalMemory<'l> {
         Ok(base.wrapping_add(*pointer))
     }
 
-    /// Makes room for a variable of the module, which holds something from the beginning.
-    pub fn add_variable(&mut self, name: &str, contents: &[u8], read_only: bool) -> u64 {
-        let cells = Cells::filled(contents.len(), 0, 0);
+    /// Makes room for a variable of the module, which holds something from the beginning, and zeros beyond it.
+    pub fn add_variable(&mut self, name: &str, bytes: usize, contents: &[u8], read_only: bool) -> u64 {
+        let cells = Cells::filled(bytes.max(contents.len()), 0, 0);
         cells.write(0, contents);
         self.add(Allocation {
             name: name.to_string(),

@@ -4,6 +4,7 @@
 mod behaviour;
 mod faults;
 mod launching;
+mod limits;
 mod meeting;
 mod mutants;
 mod refusals;

@@ -104,7 +104,9 @@ pub fn launch(
             let hint = "a kernel that waits for something that never comes ends like this; --max-steps allows more";
             return Err(ExpectedError::new(error.to_string(), hint));
         }
-        Err(error @ LaunchError::Refused(_)) => return Err(ExpectedError::plain(error.to_string())),
+        Err(error @ (LaunchError::Refused(_) | LaunchError::Late(_) | LaunchError::Exhausted(_))) => {
+            return Err(ExpectedError::plain(error.to_string()));
+        }
     };
     if let Some(error) = null_pointer(&outcome.findings, &null) {
         return Err(error);

@@ -1,0 +1,19 @@
+//! Hostile messages and files: nothing panics, aborts, or takes memory without end.
+
+mod fuzzing;
+mod mutating;
+
+use crate::campaign::{Campaign, Ended, Extent};
+
+/// The campaign.
+pub const CAMPAIGN: Campaign =
+    Campaign { name: "hostile", about: "fuzzed frames, requests, tensors, settings, PTX, reports, descriptors", run };
+
+fn run(extent: &Extent) -> Ended {
+    // The short form needs no instrumented build: it changes the inputs that are kept.
+    let done = if extent.short { mutating::run(extent.seed) } else { fuzzing::run(extent.seed) };
+    match done {
+        Ok(figures) => Ended::Held(figures),
+        Err(problem) => Ended::Broken(problem),
+    }
+}
