@@ -14,10 +14,15 @@ macro_rules! fault {
     };
 }
 
-/// Whether the step has to fail now; panics where that is what the test wants.
+/// Whether the step has to fail now; panics where that is what the test wants. Either is said on stderr.
 #[cfg(feature = "faults")]
+#[allow(clippy::print_stderr, reason = "the test has to know that the place was reached")]
 pub fn strikes(name: &str) -> bool {
-    fail::eval(name, |_| ()).is_some()
+    let struck = fail::eval(name, |_| ()).is_some();
+    if struck {
+        eprintln!("failpoint {name} return");
+    }
+    struck
 }
 
 /// Whether the step has to fail now: never.

@@ -192,6 +192,18 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_is_not_replaced_by_giving_up() {
+        let jobs = Jobs::default();
+        let (done, broken) = (jobs.start("FuzzOp"), jobs.start("FuzzOp"));
+        done.finish(Response::Ok);
+        let error = || Response::error(gpuemu_common::protocol::ErrorCode::InternalError, "broke off");
+        done.give_up(error());
+        broken.give_up(error());
+        let result = |job: &Job| job.status(Duration::ZERO).result;
+        assert_eq!((result(&done), result(&broken)), (Some(Box::new(Response::Ok)), Some(Box::new(error()))));
+    }
+
+    #[test]
     fn ended_jobs_are_forgotten_in_the_end_but_running_ones_never() {
         let jobs = Jobs::default();
         let running = jobs.start("RunCi");

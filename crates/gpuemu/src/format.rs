@@ -87,11 +87,8 @@ fn write_to(path: Option<&Path>, text: &str) -> Result<(), ExpectedError> {
     Ok(())
 }
 
-/// Writes a file as a whole, so that no part of a report is taken for a report; what is no file, such as a pipe, as it is.
+/// Writes a file as a whole, so that no part of a report is taken for a report.
 fn write_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return std::fs::write(path, bytes);
-    }
     match whole_files::write(&[(path, bytes)]) {
         // Nothing may be put beside it, and yet it may be written itself.
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => std::fs::write(path, bytes),
@@ -114,5 +111,21 @@ pub fn write_text(text: &str) -> Result<(), ExpectedError> {
     match fault!("stdout.write", std::io::Error::other("injected"), write()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_written_whole_or_not_at_all() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = folder.path().join("report");
+        write_file(&path, b"old").unwrap();
+        write_file(&path, b"new").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert!(write_file(&folder.path().join("no/report"), b"x").is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

@@ -5,9 +5,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Writes files beside their places and then puts all of them there. A link stays a link, and a file that is replaced
-/// keeps its permissions.
+/// keeps its permissions. What is no file, such as a device or a pipe, cannot be replaced: it is written as it is, first.
 pub fn write(files: &[(&Path, &[u8])]) -> std::io::Result<()> {
     let mut placed: Vec<(PathBuf, PathBuf)> = Vec::new();
+    let is_other = |path: &Path| std::fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let (others, files): (Vec<_>, Vec<_>) = files.iter().partition(|(path, _)| is_other(path));
+    others.iter().try_for_each(|(path, bytes)| std::fs::write(path, bytes))?;
     let written = files
         .iter()
         .try_for_each(|(path, bytes)| {
@@ -49,6 +52,17 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&real).unwrap(), "new");
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn what_is_no_file_is_never_replaced_by_one() {
+        use std::os::unix::fs::FileTypeExt;
+        let folder = tempfile::TempDir::new().unwrap();
+        let (socket, beside) = (folder.path().join("socket"), folder.path().join("beside"));
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        // It cannot be written as a file either; then nothing else is.
+        assert!(write(&[(&beside, b"1"), (&socket, b"2")]).is_err() && !beside.exists());
+        assert!(std::fs::metadata(&socket).unwrap().file_type().is_socket());
     }
 
     #[test]

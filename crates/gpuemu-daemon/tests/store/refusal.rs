@@ -158,3 +158,13 @@ fn a_disk_without_room_is_an_error_that_loses_nothing() {
     let store = Store::open(&path).unwrap();
     assert!(store.results("p", &everything()).unwrap().len() >= acknowledged.len());
 }
+
+#[test]
+fn nothing_is_acknowledged_by_a_store_that_is_no_longer_in_its_place() {
+    let home = Home::new();
+    let record = record("/p", 1, "softmax", 0, 7);
+    home.store.append(std::slice::from_ref(&record), &[]).unwrap();
+    std::fs::remove_file(home.folder.path().join("gpuemu.redb")).unwrap();
+    let refused = home.store.append(&[record], &[]).unwrap_err().to_string();
+    assert!(refused.contains("was removed or replaced while it was in use"), "{refused}");
+}

@@ -2,7 +2,8 @@
 //! removed or cut under the daemon's feet.
 
 use std::fs::{self, File, OpenOptions};
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use super::trial::Ground;
 use crate::daemon_process::command;
@@ -13,12 +14,12 @@ const FORMATS: [&str; 6] = ["text", "json", "junit", "sarif", "markdown", "html"
 pub fn strike(ground: &Ground) -> Result<String, String> {
     let mut tried = 0;
     for format in FORMATS {
-        for place in ["stdout", "/dev/full", "no/folder/report", "gpuemu.toml/report"] {
+        for place in ["stdout", FULL, "no/folder/report", "gpuemu.toml/report"] {
             unwritable(ground, format, place)?;
             tried += 1;
         }
     }
-    for place in ["/dev/full", "no/folder/report"] {
+    for place in [FULL, "no/folder/report"] {
         unsigned(ground, place)?;
         tried += 1;
     }
@@ -29,11 +30,27 @@ pub fn strike(ground: &Ground) -> Result<String, String> {
     Ok(format!("{tried} faults of disks, 0 passes"))
 }
 
+/// A device without room, in the project: the system's own must not be put at risk.
+const FULL: &str = "full";
+
+/// Makes the device; where that is not allowed, a link to the system's own, which nobody without rights can harm.
+fn make_full(project: &Path) -> Result<(), String> {
+    let path = project.join(FULL);
+    let made = Command::new("mknod").arg(&path).args(["c", "1", "7"]).stderr(Stdio::null()).status();
+    let works = made.is_ok_and(|made| made.success()) && OpenOptions::new().write(true).open(&path).is_ok();
+    if !works && !rustix::process::geteuid().is_root() {
+        let _ = fs::remove_file(&path);
+        std::os::unix::fs::symlink("/dev/full", &path).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
 const RUN: [&str; 5] = ["ci", "--iterations", "4", "--seed", "7"];
 
 /// A report that cannot be written.
 fn unwritable(ground: &Ground, format: &str, place: &str) -> Result<(), String> {
     let folder = ground.copy_of("kernel")?;
+    make_full(&folder.path().join("kernel"))?;
     let mut gpuemu = ground.gpuemu(folder.path(), "gpuemu", "kernel")?;
     gpuemu.args(RUN).args(["--no-daemon", "--format", format]).stderr(Stdio::piped());
     match place {
@@ -54,6 +71,7 @@ fn unwritable(ground: &Ground, format: &str, place: &str) -> Result<(), String> 
 /// A signed report that cannot be written: there is no signature either.
 fn unsigned(ground: &Ground, place: &str) -> Result<(), String> {
     let folder = ground.copy_of("kernel")?;
+    make_full(&folder.path().join("kernel"))?;
     for (arguments, status) in [(&RUN[..], 0), (&["report", "--signed", "--output", place][..], 2)] {
         let mut gpuemu = ground.gpuemu(folder.path(), "gpuemu", "kernel")?;
         let output = gpuemu.args(arguments).arg("--no-daemon").stderr(Stdio::piped()).output();
@@ -66,20 +84,20 @@ fn unsigned(ground: &Ground, place: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn remove(store: &File, path: &std::path::Path) -> std::io::Result<()> {
+fn remove(store: &File, path: &Path) -> std::io::Result<()> {
     let _ = store;
     fs::remove_file(path)
 }
 
-fn cut_in_half(store: &File, _: &std::path::Path) -> std::io::Result<()> {
+fn cut_in_half(store: &File, _: &Path) -> std::io::Result<()> {
     store.set_len(store.metadata()?.len() / 2)
 }
 
-fn empty_out(store: &File, _: &std::path::Path) -> std::io::Result<()> {
+fn empty_out(store: &File, _: &Path) -> std::io::Result<()> {
     store.set_len(0)
 }
 
-type Harm = fn(&File, &std::path::Path) -> std::io::Result<()>;
+type Harm = fn(&File, &Path) -> std::io::Result<()>;
 
 /// A store that is harmed while the daemon has it: a run that says passed is one whose results can be read afterwards.
 fn under_the_daemon(ground: &Ground, harm: Harm) -> Result<(), String> {

@@ -15,6 +15,13 @@ use crate::daemon_process::{PATIENCE, command};
 /// The gpuemu that can be made to fail.
 pub const PROGRAM: &str = "gpuemu-with-faults";
 
+/// The folder of the projects and the home, and what it is before every trial.
+const WORK: &str = "work";
+const SAVED: &str = "saved";
+
+/// The variable by which a gpuemu notes the places that it passes.
+pub const SEEN: &str = "GPUEMU_FAULTS_SEEN";
+
 /// Who does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
@@ -27,7 +34,8 @@ pub enum Way {
 /// What has to go wrong, and when: environment variables.
 pub type Armed<'a> = &'a [(&'a str, &'a str)];
 
-/// Projects and a home with results, to be copied for every trial.
+/// Projects and a home with results. Every trial begins with a copy of them, in the one folder by which the store knows
+/// the projects.
 pub struct Ground {
     folder: TempDir,
     python: PathBuf,
@@ -52,10 +60,10 @@ impl Ground {
     /// Makes the projects, and runs what later trials read.
     pub fn prepare(python: PathBuf) -> Result<Self, String> {
         let folder = TempDir::new().map_err(|error| error.to_string())?;
-        make_projects(folder.path(), &python)?;
+        make_projects(&folder.path().join(WORK), &python)?;
         let mut ground = Self { folder, python, seed: String::new() };
         for (project, arguments, status) in BEFORE {
-            let mut gpuemu = ground.gpuemu(ground.folder.path(), "gpuemu", project)?;
+            let mut gpuemu = ground.gpuemu(&ground.work(), "gpuemu", project)?;
             let output = gpuemu.args(*arguments).arg("--no-daemon").stderr(Stdio::piped()).output();
             let output = output.map_err(|error| error.to_string())?;
             if output.status.code() != Some(*status) {
@@ -63,12 +71,16 @@ impl Ground {
                 return Err(format!("`gpuemu {}` ends with {}: {words}", arguments.join(" "), output.status));
             }
         }
-        let report =
-            fs::read_to_string(ground.folder.path().join("kernel/run.json")).map_err(|error| error.to_string())?;
+        let report = fs::read_to_string(ground.work().join("kernel/run.json")).map_err(|error| error.to_string())?;
         let report: Value = serde_json::from_str(&report).map_err(|error| error.to_string())?;
         let seed = report["ops"][0]["case_results"][0]["case"]["seed"].clone();
         ground.seed = seed.as_str().map_or(seed.to_string(), ToString::to_string);
+        fs::rename(ground.work(), ground.folder.path().join(SAVED)).map_err(|error| error.to_string())?;
         Ok(ground)
+    }
+
+    fn work(&self) -> PathBuf {
+        self.folder.path().join(WORK)
     }
 
     /// A gpuemu in a project of a copy of the ground.
@@ -82,7 +94,7 @@ impl Ground {
     /// A copy of a project in a folder of its own.
     pub fn copy_of(&self, project: &str) -> Result<TempDir, String> {
         let copy = TempDir::new().map_err(|error| error.to_string())?;
-        let copied = copy_folder(&self.folder.path().join(project), &copy.path().join(project));
+        let copied = copy_folder(&self.folder.path().join(SAVED).join(project), &copy.path().join(project));
         copied.map_err(|error| error.to_string())?;
         Ok(copy)
     }
@@ -90,22 +102,26 @@ impl Ground {
     /// Does something on a copy of the ground.
     pub fn try_out(&self, scenario: &Scenario, way: Way, armed: Armed<'_>) -> Result<Came, String> {
         let failed = |error: std::io::Error| format!("{}: {error}", scenario.name);
-        let copy = TempDir::new().map_err(failed)?;
-        for name in ["home"].into_iter().filter(|_| scenario.reads).chain([scenario.project]) {
-            copy_folder(&self.folder.path().join(name), &copy.path().join(name)).map_err(failed)?;
+        let copy = self.work();
+        if copy.exists() {
+            fs::remove_dir_all(&copy).map_err(failed)?;
         }
-        let log = fs::File::create(copy.path().join("errors")).map_err(failed)?;
+        fs::create_dir_all(&copy).map_err(failed)?;
+        for name in ["home"].into_iter().filter(|_| scenario.reads).chain([scenario.project]) {
+            copy_folder(&self.folder.path().join(SAVED).join(name), &copy.join(name)).map_err(failed)?;
+        }
+        let log = fs::File::create(copy.join("errors")).map_err(failed)?;
         let log = || log.try_clone().map_err(failed);
         let mut daemon = None;
         let mut came_up = false;
         if way == Way::Daemon {
-            let mut command = self.gpuemu(copy.path(), PROGRAM, scenario.project)?;
+            let mut command = self.gpuemu(&copy, PROGRAM, scenario.project)?;
             command.args(["daemon", "run"]).envs(armed.iter().copied()).stderr(log()?);
             let mut process = command.spawn().map_err(failed)?;
-            came_up = comes_up(&mut process, &copy.path().join("home/gpuemu.sock"));
+            came_up = comes_up(&mut process, &copy.join("home/gpuemu.sock"));
             daemon = Some(process);
         }
-        let mut command = self.gpuemu(copy.path(), PROGRAM, scenario.project)?;
+        let mut command = self.gpuemu(&copy, PROGRAM, scenario.project)?;
         command.args(scenario.arguments.iter().map(|argument| argument.replace("SEED", &self.seed)));
         if way == Way::InProcess {
             command.arg("--no-daemon");
@@ -113,8 +129,9 @@ impl Ground {
         command.envs(armed.iter().copied()).stdout(Stdio::piped()).stderr(log()?);
         let ran = run_to_end(command, scenario.name);
         let answers = match daemon.as_mut() {
-            Some(process) if came_up => {
-                let pinged = Client::connect(&copy.path().join("home/gpuemu.sock"), Duration::from_secs(10));
+            // Not where places are counted: the question would be counted too.
+            Some(process) if came_up && !armed.iter().any(|(name, _)| *name == SEEN) => {
+                let pinged = Client::connect(&copy.join("home/gpuemu.sock"), Duration::from_secs(10));
                 process.try_wait().is_ok_and(|status| status.is_none()) && pinged.is_ok()
             }
             _ => true,
@@ -124,14 +141,14 @@ impl Ground {
             let _ = process.wait();
             if !came_up {
                 // The command line may have started one of its own.
-                let _ = self.gpuemu(copy.path(), "gpuemu", scenario.project)?.args(["daemon", "stop"]).status();
+                let _ = self.gpuemu(&copy, "gpuemu", scenario.project)?.args(["daemon", "stop"]).status();
             }
         }
         let (status, stdout) = ran?;
-        let report = scenario.report.map(|report| copy.path().join(scenario.project).join(report));
+        let report = scenario.report.map(|report| copy.join(scenario.project).join(report));
         let written = report.and_then(|report| fs::read_to_string(report).ok());
-        let stored = if scenario.runs { self.stored(copy.path(), scenario)? } else { None };
-        let errors = fs::read(copy.path().join("errors")).map_err(failed)?;
+        let stored = if scenario.runs { self.stored(&copy, scenario)? } else { None };
+        let errors = fs::read(copy.join("errors")).map_err(failed)?;
         let said = [Some(stdout).filter(|text| !text.is_empty()), written].into_iter().flatten().collect();
         Ok(Came { status, said, errors: String::from_utf8_lossy(&errors).into_owned(), stored, answers })
     }

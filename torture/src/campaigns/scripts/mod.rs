@@ -2,6 +2,7 @@
 
 mod behaviours;
 mod bystander;
+mod large_input;
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -31,8 +32,12 @@ const AT_ONCE: usize = 3;
 /// How long a bystander may wait: far below what a script that hangs is given.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
-/// How long a script may take, in seconds.
-const TIMEOUT: u64 = 4;
+/// How long a script may take, in seconds: one that never ends, and any other on a busy machine.
+const TIMEOUTS: (u64, u64) = (4, 60);
+
+/// Files in which scripts note their processes: those of their children, and their own.
+const CHILDREN: &str = "children";
+const CALLS: &str = "calls";
 
 fn run(extent: &Extent) -> Ended {
     if python().is_none() {
@@ -68,6 +73,11 @@ fn misbehave(extent: &Extent) -> Result<Vec<String>, String> {
                 }
             }
         };
+        if !extent.short
+            && let Err(problem) = large_input::ignore(&daemon)
+        {
+            problems.lock().map(|mut problems| problems.push(problem)).unwrap_or_default();
+        }
         let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
         workers.into_iter().for_each(|worker| drop(worker.join()));
         over.store(true, Ordering::Relaxed);
@@ -93,7 +103,7 @@ fn misbehaves(daemon: &DaemonProcess, behaviour: &Behaviour, way: Way) -> Result
     let Some((body, expected)) = way.part(behaviour) else { return Ok(()) };
     let name = format!("{}-{way:?}", behaviour.name.replace(' ', "-"));
     let root = daemon.folder.path().join(&name);
-    let project = make_project(daemon, &name, &root, behaviour.name, body, way)?;
+    let project = make_project(daemon, &name, &root, behaviour, body, way)?;
     let mut client = daemon.client()?;
     let (report, words) = run_op(&mut client, &project)?;
     match expected {
@@ -110,6 +120,9 @@ fn misbehaves(daemon: &DaemonProcess, behaviour: &Behaviour, way: Way) -> Result
     if matches!(expected, Expected::Said(_)) && any_passed(&mut client, &project)? {
         return Err("a case is stored as passed".to_string());
     }
+    if body.contains("os.fork()") && noted(&root, CHILDREN).is_empty() {
+        return Err("its child was never there".to_string());
+    }
     if way.is_cold() { gone(&root) } else { Ok(()) }
 }
 
@@ -117,47 +130,56 @@ fn make_project(
     daemon: &DaemonProcess,
     name: &str,
     root: &Path,
-    behaviour: &str,
+    behaviour: &Behaviour,
     body: &str,
     way: Way,
 ) -> Result<ProjectReference, String> {
     let prelude = format!(
-        "import base64, json, os, sys, time\nPATH = {:?}\n\ndef note():\n    with open({:?}, 'a') as file:\n        \
-         file.write(f'{{os.getpid()}} ')\n\n",
+        "import base64, json, os, sys, time\nPATH = {:?}\n\ndef note(file={CHILDREN:?}):\n    \
+         with open(os.path.join({:?}, file), 'a') as noted:\n        noted.write(f'{{os.getpid()}} ')\n\n",
         root.join(if way == Way::Function { "function.py" } else { "script.py" }).display().to_string(),
-        root.join("processes").display().to_string(),
+        root.display().to_string(),
     );
-    let words = format!("print('words of {behaviour}', file=sys.stderr, flush=True)");
+    let timeout = if behaviour.endless { TIMEOUTS.0 } else { TIMEOUTS.1 };
+    let words = format!("print('words of {}', file=sys.stderr, flush=True)", behaviour.name);
     let script = format!(
         "{prelude}request = json.load(sys.stdin)\ntensor = request['inputs']['input']\n\ndef answer():\n    \
-         print(json.dumps({{'outputs': {{'out': tensor}}}}))\n\nif os.path.exists({:?}): note()\n{words}\n{body}\n",
+         print(json.dumps({{'outputs': {{'out': tensor}}}}))\n\nif os.path.exists({:?}): note({CALLS:?})\n{words}\n{body}\n",
         root.join("cold").display().to_string(),
     );
     let indented = body.replace('\n', "\n    ");
     let function = format!("{prelude}import numpy\n\ndef op(input):\n    {words}\n    {indented}\n");
-    let plain = "import json, sys\nprint(json.dumps({'outputs': {'out': json.load(sys.stdin)['inputs']['input']}}))\n";
+    // Executed directly, and without imports of others: it starts quickly on any machine.
+    let python = python().ok_or("there is no Python")?;
+    let plain = format!(
+        "#!{} -S\nimport json, sys\nprint(json.dumps({{'outputs': {{'out': json.load(sys.stdin)['inputs']['input']}}}}))\n",
+        python.display()
+    );
     let mode = if matches!(way, Way::WarmReference | Way::WarmScript) { "daemon_orchestrated" } else { "script_based" };
     let (op, reference) = match way {
         Way::ColdReference | Way::WarmReference => ("module = \"plain_function:op\"", "script.py"),
-        Way::ColdScript | Way::WarmScript => ("script = \"script.py\"", "plain.py"),
-        Way::Function => ("module = \"function:op\"", "plain.py"),
+        Way::ColdScript | Way::WarmScript => ("script = \"script.py\"", "plain"),
+        Way::Function => ("module = \"function:op\"", "plain"),
     };
     let config = format!(
-        "[project]\nname = \"p\"\nframework = \"numpy\"\n\n[daemon]\nscript_memory_megabytes = 3000\n\n[[ops]]\n\
+        "[project]\nname = \"p\"\nframework = \"numpy\"\n\n[daemon]\nscript_memory_megabytes = 6000\nmessage_megabytes = 16\n\n[[ops]]\n\
          name = \"op\"\nsignature = \"input[N] -> out[N]\"\ndtypes = [\"float32\"]\nvalues = \"regular\"\n{op}\n\
-         reference = \"{reference}\"\nexecution_mode = \"{mode}\"\ntimeout = {TIMEOUT}\n"
+         reference = \"{reference}\"\nexecution_mode = \"{mode}\"\ntimeout = {timeout}\n"
     );
     let mut files = vec![
         ("gpuemu.toml", config.as_str()),
         ("script.py", script.as_str()),
         ("function.py", function.as_str()),
-        ("plain.py", plain),
+        ("plain", plain.as_str()),
         ("plain_function.py", "def op(input):\n    return input + 0\n"),
     ];
     if way.is_cold() {
         files.push(("cold", ""));
     }
-    daemon.project(name, &files)
+    let project = daemon.project(name, &files)?;
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(root.join("plain"), executable).map_err(|error| error.to_string())?;
+    Ok(project)
 }
 
 fn run_op(client: &mut Client, project: &ProjectReference) -> Result<(OpReport, String), String> {
@@ -196,9 +218,13 @@ fn any_passed(client: &mut Client, project: &ProjectReference) -> Result<bool, S
     Ok(stored(client, project)?.iter().any(|result| result.passed))
 }
 
+fn noted(root: &Path, file: &str) -> String {
+    std::fs::read_to_string(root.join(file)).unwrap_or_default()
+}
+
 /// That none of the processes that a project's scripts noted is left.
 fn gone(root: &Path) -> Result<(), String> {
-    let noted = std::fs::read_to_string(root.join("processes")).unwrap_or_default();
+    let noted = noted(root, CHILDREN) + &noted(root, CALLS);
     let deadline = Instant::now() + Duration::from_secs(5);
     let is_there = |process: &&str| {
         let status = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
