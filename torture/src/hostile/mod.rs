@@ -15,7 +15,7 @@ mod tensor;
 mod workplace;
 
 pub use inputs::{folder, inputs};
-pub use mutation::mutated;
+pub use mutation::{NUMBERS, mutated};
 
 /// A place at which bytes of others are read.
 pub struct Target {

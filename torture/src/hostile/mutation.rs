@@ -6,9 +6,10 @@ use gpuemu_common::Stream;
 const MOST_BYTES: usize = 1 << 16;
 
 /// Numbers at limits, as text.
-const NUMBERS: &[&str] = &[
+pub const NUMBERS: &[&str] = &[
     "0",
     "-1",
+    "1e300",
     "1e999",
     "1e-999",
     "0.5",

@@ -90,3 +90,19 @@ const PUBLIC_KEY: &str = "-----BEGIN PUBLIC KEY-----
 MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=
 -----END PUBLIC KEY-----
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hostile::inputs;
+
+    /// Changes of a seed that is not understood would try the parser alone.
+    #[test]
+    fn the_seeds_are_reports() {
+        for (name, bytes) in inputs(TARGET.name).unwrap() {
+            if ["run", "failed", "race", "evidence", "part", "empty"].contains(&name.as_str()) {
+                serde_json::from_slice::<RunReport>(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
+        }
+    }
+}

@@ -138,3 +138,20 @@ fn bound_field(name: &str, field: &mut Value, root: &str) {
         *field = json!(most);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hostile::inputs;
+
+    /// Changes of a seed that is not understood would try the parser alone.
+    #[test]
+    fn the_seeds_are_understood() {
+        for (name, bytes) in inputs(TARGET.name).unwrap() {
+            if !name.starts_with("found-") {
+                let header = Frame::parse(&bytes).unwrap().header;
+                serde_json::from_slice::<Request>(header).unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
+        }
+    }
+}

@@ -15,7 +15,7 @@ use crate::expected_error::ExpectedError;
 /// The report on a run as JUnit XML.
 pub fn run(report: &RunReport) -> Result<String, ExpectedError> {
     let mut document = Report::new(&report.project);
-    document.set_time(Duration::from_secs_f64(report.seconds.max(0.0)));
+    document.set_time(duration(report.seconds));
     for op in &report.ops {
         document.add_test_suite(suite(op, report));
     }
@@ -36,7 +36,7 @@ pub fn run(report: &RunReport) -> Result<String, ExpectedError> {
 
 fn suite(op: &OpReport, report: &RunReport) -> TestSuite {
     let mut suite = TestSuite::new(&op.op);
-    suite.set_time(Duration::from_secs_f64(op.seconds.max(0.0)));
+    suite.set_time(duration(op.seconds));
     suite.add_property(("seed", report.seed.to_string().as_str()));
     suite.add_property(("mode", report.mode.as_str()));
     suite.add_property(("runner", op.runner.as_str()));
@@ -111,6 +111,11 @@ fn kernel_suite(kernel: &KernelReport) -> TestSuite {
         suite.add_test_case(case);
     }
     suite
+}
+
+/// Seconds of a report; a report of others may have any number there.
+fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }
 
 fn compared(comparison: &ComparisonReport) -> TestSuite {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gpuemu_torture::hostile::{TARGETS, Target, folder};
+use gpuemu_torture::hostile::{NUMBERS, TARGETS, Target, folder};
 
 use crate::campaign::grouped;
 
@@ -82,7 +82,7 @@ fn fuzz(program: &Path, folder_of_all: &Path, target: &Target, seed: u64) -> Res
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
     let words = folder_of_all.join(format!("{}.words", target.name));
-    std::fs::write(&words, dictionary(target.words)).map_err(failed)?;
+    std::fs::write(&words, dictionary(&[target.words, NUMBERS].concat())).map_err(failed)?;
     let mut command = Command::new(program);
     command.env("GPUEMU_FUZZ_TARGET", target.name).args(LIMITS).args([MOST_BYTES, "-print_final_stats=1"]);
     command.arg(format!("-runs={}", target.thousands * 1000)).arg(format!("-seed={}", (seed as u32).max(1)));
