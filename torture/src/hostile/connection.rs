@@ -104,6 +104,10 @@ impl Handler for Echo {
         request.payload().to_vec()
     }
 
+    fn broke_off(&self) -> Vec<u8> {
+        b"broke off".to_vec()
+    }
+
     fn too_large(&self, _: u64, _: u64) -> Vec<u8> {
         b"too large".to_vec()
     }
