@@ -51,7 +51,7 @@ pub const TARGET: Target = Target {
         "-9223372036854775808",
     ],
     thousands: 1_000,
-    thousands_short: 20,
+    thousands_short: 30,
 };
 
 /// A folder whose `daemon.toml` is written anew each time.

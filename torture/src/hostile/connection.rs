@@ -26,7 +26,7 @@ pub const TARGET: Target = Target {
         "\u{1}\0\0\0\0\0\0\u{20}\u{8}",
     ],
     thousands: 150,
-    thousands_short: 6,
+    thousands_short: 10,
 };
 
 /// Longest message that either side takes.

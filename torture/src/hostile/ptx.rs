@@ -53,7 +53,7 @@ pub const TARGET: Target = Target {
         "%laneid",
     ],
     thousands: 500,
-    thousands_short: 10,
+    thousands_short: 30,
 };
 
 /// Bytes of each buffer that a kernel is given.

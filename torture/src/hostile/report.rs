@@ -40,7 +40,7 @@ pub const TARGET: Target = Target {
         "\\ud800",
     ],
     thousands: 350,
-    thousands_short: 8,
+    thousands_short: 30,
 };
 
 static CONFIG: LazyLock<Config> = LazyLock::new(|| Config::without_file(PathBuf::from("/project")));

@@ -50,7 +50,7 @@ pub const TARGET: Target = Target {
         "null",
     ],
     thousands: 500,
-    thousands_short: 12,
+    thousands_short: 40,
 };
 
 /// Requests that one service answers: what it stores is not to grow without end.

@@ -23,7 +23,7 @@ pub const TARGET: Target = Target {
         "\"NaN\"",
     ],
     thousands: 1_000,
-    thousands_short: 30,
+    thousands_short: 60,
 };
 
 fn run(bytes: &[u8]) {

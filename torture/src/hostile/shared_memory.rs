@@ -27,7 +27,7 @@ pub const TARGET: Target = Target {
         "4096",
     ],
     thousands: 1_500,
-    thousands_short: 30,
+    thousands_short: 50,
 };
 
 /// Bytes of the segment.

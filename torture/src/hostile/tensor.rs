@@ -29,7 +29,7 @@ pub const TARGET: Target = Target {
         "18446744073709551615",
     ],
     thousands: 2_000,
-    thousands_short: 60,
+    thousands_short: 100,
 };
 
 /// Elements of a tensor that are looked at one by one: strides of 0 make much of little.

@@ -96,7 +96,10 @@ impl<'a> Npy<'a> {
         if header.fortran_order && header.shape.iter().filter(|size| **size != 1).count() > 1 {
             return Err(NpyError::FortranOrder);
         }
-        let count = header.shape.iter().try_fold(element_bytes, |count, size| count.checked_mul(*size));
+        let count = match header.shape.contains(&0) {
+            true => Some(0),
+            false => header.shape.iter().try_fold(element_bytes, |count, size| count.checked_mul(*size)),
+        };
         let needs = count.ok_or_else(|| NpyError::Header(format!("the shape {:?} is too large", header.shape)))?;
         let data = bytes.get(end..).unwrap_or_default();
         if data.len() < needs {
@@ -209,6 +212,12 @@ mod tests {
         let file = [MAGIC, &[1, 0], &(header.len() as u16).to_le_bytes(), header.as_bytes()].concat();
         let message = Npy::read(&file).unwrap_err().to_string();
         assert!(message.contains("is too large"), "{message}");
+    }
+
+    #[test]
+    fn a_shape_without_elements_is_read_whatever_its_other_sizes_are() {
+        let shape = [usize::MAX, 3, 0];
+        assert_eq!(Npy::read(&write(DType::F64, &shape, &[])).map(|array| array.shape), Ok(shape.to_vec()));
     }
 
     #[test]

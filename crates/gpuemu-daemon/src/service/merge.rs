@@ -24,7 +24,7 @@ pub enum MergeError {
     Missing {
         /// How many there are.
         count: u32,
-        /// Those that are not there.
+        /// Those that are not there, the first ones if they are many.
         missing: Vec<u32>,
     },
     /// A shard is there twice.
@@ -61,8 +61,15 @@ pub enum MergeError {
     Changed(String),
 }
 
+/// Missing shards that are named: a report may claim four thousand millions of them.
+const MOST_NAMED: usize = 20;
+
 fn list(numbers: &[u32]) -> String {
-    numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    let mut named: Vec<String> = numbers.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+    if numbers.len() > MOST_NAMED {
+        named.push("...".to_string());
+    }
+    named.join(", ")
 }
 
 /// A report and where it comes from.
@@ -124,7 +131,7 @@ fn refuse_other_runs(config: &Config, shards: &[(RunPart, NamedReport)]) -> Resu
     if let Some(pair) = there.windows(2).find(|pair| pair[0] == pair[1]) {
         return Err(MergeError::Twice(pair[0]));
     }
-    let missing: Vec<u32> = (1..=count).filter(|index| !there.contains(index)).collect();
+    let missing: Vec<u32> = (1..=count).filter(|index| !there.contains(index)).take(MOST_NAMED + 1).collect();
     if !missing.is_empty() {
         return Err(MergeError::Missing { count, missing });
     }
