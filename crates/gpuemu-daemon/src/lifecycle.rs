@@ -14,6 +14,11 @@ use crate::server::Daemon;
 use crate::service::{Service, ServiceError, VERSION};
 use crate::transport::{Handler, Server, ServerError};
 
+/// Threads that serve connections; work is done on others. They are more than there are cores because the system
+/// shares cores by thread: where very many requests are worked on, few such threads would come too seldom, and a Ping
+/// take three times as long.
+const CONNECTION_THREADS: usize = 16;
+
 /// Why the daemon does not run.
 #[derive(Debug, Error)]
 pub enum DaemonError {
@@ -37,7 +42,7 @@ pub fn run(environment: Environment, foreground: bool) -> Result<(), DaemonError
     let service = Service::open(&home, "the daemon", environment)?;
     logging::start(&home, service.settings.log_level, foreground);
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(CONNECTION_THREADS)
         .max_blocking_threads(2048)
         .enable_all()
         .build()?;

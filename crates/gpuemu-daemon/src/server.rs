@@ -11,6 +11,9 @@ use tokio::sync::Notify;
 use crate::service::{Answer, Service};
 use crate::transport::{Handler, Message};
 
+/// Bytes of a message that are read at once; every Ping is shorter.
+const SHORT_MESSAGE: usize = 1024;
+
 /// What the daemon does with requests.
 pub struct Daemon {
     service: Arc<Service>,
@@ -63,33 +66,47 @@ impl Daemon {
         self.last_request.store(self.started.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
-    async fn respond(&self, message: Message) -> Answer {
-        let request = match parse(&message) {
-            Ok(request) => request,
-            Err(message) => return Response::error(ErrorCode::InvalidRequest, message).into(),
-        };
-        let service = self.service.clone();
-        match request {
-            // Answered here and now: a Ping never waits for a thread.
-            Request::Ping { .. } => service.answer(request, &[]),
-            Request::Shutdown => {
-                service.jobs().cancel_all();
-                self.shutdown.notify_one();
-                Response::Ok.into()
-            }
-            request => {
-                let payload_of = move || {
+    /// The answer as bytes. What may take long, reading and writing of large messages included, is done on a thread
+    /// of its own: those that serve connections are few, and a Ping waits for them.
+    async fn respond(&self, message: Message) -> Vec<u8> {
+        let short = (message.payload().len() <= SHORT_MESSAGE).then(|| parse(&message));
+        match short {
+            Some(Ok(request @ Request::Ping { .. })) => encode(&self.service.answer(request, &[])),
+            Some(Ok(Request::Shutdown)) => self.shut_down(),
+            Some(Err(message)) => refusal(message),
+            short => {
+                let service = self.service.clone();
+                let work = move || {
+                    let request = match short.unwrap_or_else(|| parse(&message)) {
+                        Ok(Request::Shutdown) => return None,
+                        Ok(request) => request,
+                        Err(message) => return Some(refusal(message)),
+                    };
                     // Parsed once before; a frame that was one still is.
                     let payload = Frame::parse(message.payload()).map_or(&[][..], |frame| frame.payload);
-                    service.answer(request, payload)
+                    Some(encode(&service.answer(request, payload)))
                 };
-                let work = tokio::task::spawn_blocking(payload_of).await;
-                work.unwrap_or_else(|error| {
-                    Response::error(ErrorCode::InternalError, format!("a fault of gpuemu: {error}")).into()
-                })
+                match tokio::task::spawn_blocking(work).await {
+                    Ok(Some(answer)) => answer,
+                    Ok(None) => self.shut_down(),
+                    Err(error) => {
+                        encode(&Response::error(ErrorCode::InternalError, format!("a fault of gpuemu: {error}")).into())
+                    }
+                }
             }
         }
     }
+
+    fn shut_down(&self) -> Vec<u8> {
+        self.service.jobs().cancel_all();
+        self.shutdown.notify_one();
+        encode(&Response::Ok.into())
+    }
+}
+
+/// The answer to a message that is no request.
+fn refusal(message: String) -> Vec<u8> {
+    encode(&Response::error(ErrorCode::InvalidRequest, message).into())
 }
 
 fn parse(message: &Message) -> Result<Request, String> {
@@ -116,7 +133,7 @@ impl Handler for Daemon {
         let answer = self.respond(request).await;
         self.answering.fetch_sub(1, Ordering::Relaxed);
         self.touch();
-        encode(&answer)
+        answer
     }
 
     fn broke_off(&self) -> Vec<u8> {

@@ -1,8 +1,9 @@
 //! The one thread that writes: whatever waits is written in one durable transaction.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use gpuemu_client::fault;
 use redb::WriteTransaction;
@@ -19,6 +20,10 @@ const MOST_BATCHES: usize = 4096;
 
 /// Bytes that are written together at most.
 const MOST_BYTES: usize = 64 << 20;
+
+/// Time without a write after which the file is made quick to open after a crash. This takes a sync or two, which
+/// nobody should wait for.
+const SETTLED_AFTER: Duration = Duration::from_millis(200);
 
 /// One entry.
 pub(super) struct Entry {
@@ -43,7 +48,8 @@ pub(super) fn start(file: Arc<DatabaseFile>, clock: RunClock) -> std::io::Result
 }
 
 fn run(file: &DatabaseFile, mut known: RunClock, receiver: &Receiver<Batch>) {
-    while let Ok(first) = receiver.recv() {
+    let mut settled = true;
+    while let Some(first) = next_batch(file, receiver, &mut settled) {
         let mut entries = Vec::new();
         let mut clock = known;
         let mut waiting = Vec::new();
@@ -62,6 +68,7 @@ fn run(file: &DatabaseFile, mut known: RunClock, receiver: &Receiver<Batch>) {
         let written = file.write(|transaction| insert(transaction, &entries, (clock != known).then_some(clock)));
         if written.is_ok() {
             known = clock;
+            settled = false;
         }
         fault!("store.acknowledge");
         for acknowledge in waiting {
@@ -69,6 +76,22 @@ fn run(file: &DatabaseFile, mut known: RunClock, receiver: &Receiver<Batch>) {
             let _ = acknowledge.send(written.clone());
         }
     }
+}
+
+/// Waits for the next batch; none comes once the last sender is gone.
+fn next_batch(file: &DatabaseFile, receiver: &Receiver<Batch>, settled: &mut bool) -> Option<Batch> {
+    if !*settled {
+        match receiver.recv_timeout(SETTLED_AFTER) {
+            Ok(batch) => return Some(batch),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {
+                *settled = true;
+                // Everything is on the disk already: without this it only takes longer to open after a crash.
+                let _ = file.settle();
+            }
+        }
+    }
+    receiver.recv().ok()
 }
 
 fn insert(transaction: &WriteTransaction, entries: &[Entry], clock: Option<RunClock>) -> Result<(), Problem> {
