@@ -90,6 +90,7 @@ fn is_marked(process: i32, entry: &[u8]) -> bool {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
     use std::process::{Command, Stdio};
 
     use super::*;

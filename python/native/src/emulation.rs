@@ -74,6 +74,7 @@ impl MachineOptions {
             most_steps: self.most_steps.unwrap_or(usual.most_steps),
             most_findings: self.most_findings.unwrap_or(usual.most_findings),
             trace: None,
+            ..usual
         }
     }
 }

@@ -25,12 +25,14 @@ pub const CAMPAIGN: Campaign = Campaign {
     run,
 };
 
+/// One confusion, and what it came to.
+type Part = fn(&Extent) -> Result<String, String>;
+
 fn run(extent: &Extent) -> Ended {
     if python().is_none() {
         return Ended::Impossible("GPUEMU_TEST_PYTHON names no Python".to_string());
     }
-    let parts: [fn(&Extent) -> Result<String, String>; 7] =
-        [two_projects, two_daemons, stale_sockets, versions, clock, death_in_mid_job, resent];
+    let parts: [Part; 7] = [two_projects, two_daemons, stale_sockets, versions, clock, death_in_mid_job, resent];
     parts.into_iter().map(|part| part(extent)).collect::<Result<Vec<String>, String>>().into()
 }
 

@@ -74,7 +74,7 @@ fn strangers() -> Result<String, String> {
     }
     daemon.client().map_err(|error| format!("after a stranger: {error}"))?;
     // The client's side: what somebody else put where the daemon should be is not talked to.
-    rustix::fs::chown(&daemon.socket(), Some(rustix::fs::Uid::from_raw(NOBODY)), None)
+    rustix::fs::chown(daemon.socket(), Some(rustix::fs::Uid::from_raw(NOBODY)), None)
         .map_err(|error| error.to_string())?;
     match Connection::open(&daemon.socket(), 1 << 20, PATIENCE) {
         Err(TransportError::Foreign { problem, .. }) if problem.contains(&NOBODY.to_string()) => {}

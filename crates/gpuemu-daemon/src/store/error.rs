@@ -39,6 +39,7 @@ pub enum StoreError {
 }
 
 /// An error before it knows its file.
+#[derive(Debug)]
 pub(super) enum Problem {
     /// redb's own.
     Redb(Box<redb::Error>),

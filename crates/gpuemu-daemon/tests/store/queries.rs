@@ -54,7 +54,12 @@ fn results_are_found_by_op_time_outcome_and_seed_newest_first() {
             outcome: Some(StoredOutcome::Passed),
             seed: Some(1),
             limit: 2,
+            ..everything()
         },
+        ResultQuery { run: Some(2), ..everything() },
+        ResultQuery { op: Some("a".to_string()), run: Some(3), limit: 2, ..everything() },
+        ResultQuery { runner: Some("script".to_string()), limit: 9, ..everything() },
+        ResultQuery { runner: Some("callable".to_string()), ..everything() },
     ];
     for query in queries {
         let meets = |record: &&ResultRecord| {
@@ -62,6 +67,8 @@ fn results_are_found_by_op_time_outcome_and_seed_newest_first() {
                 && query.since.is_none_or(|since| record.time >= since)
                 && query.outcome.is_none_or(|outcome| record.outcome == outcome)
                 && query.seed.is_none_or(|seed| record.seed == seed)
+                && query.run.is_none_or(|run| record.run == run)
+                && query.runner.as_ref().is_none_or(|runner| *runner == record.runner)
         };
         let wanted: Vec<ResultRecord> = all.iter().filter(meets).take(query.limit).cloned().collect();
         assert_eq!(ask(&query), wanted, "{query:?}");

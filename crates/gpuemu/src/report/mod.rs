@@ -50,8 +50,8 @@ pub fn render(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedE
             text.push('\n');
             text
         }
-        ReportFormat::Junit => fault!("report.junit", injected(), junit::run(report).map_err(ExpectedError::from))?,
-        ReportFormat::Sarif => fault!("report.sarif", injected(), sarif::run(report).map_err(ExpectedError::from))?,
+        ReportFormat::Junit => fault!("report.junit", injected(), junit::run(report))?,
+        ReportFormat::Sarif => fault!("report.sarif", injected(), sarif::run(report))?,
         ReportFormat::Markdown => {
             fault!("report.markdown");
             markdown::run(report)
