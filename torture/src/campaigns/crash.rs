@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 use gpuemu_client::Client;
 use gpuemu_common::Stream;
 use gpuemu_common::protocol::{ProjectReference, Response};
+use gpuemu_daemon::store::{ResultQuery, Store};
 
 use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::daemon_process::{DaemonProcess, PATIENCE};
-use crate::requests::{right_answer, stored_runs};
+use crate::requests::right_answer;
 
 /// The campaign.
 pub const CAMPAIGN: Campaign =
@@ -45,7 +46,9 @@ fn kill_many(kills: u64, seed: u64) -> Result<Vec<String>, String> {
         daemon.restart()?;
         slowest = slowest.max(start.elapsed());
     }
-    let kept = stored_runs(&mut daemon.client()?, &project)?;
+    // Killed once more, and read as a daemon would: answers list no more than so many results.
+    daemon.kill();
+    let kept = kept(&daemon.folder.path().join("home/db/gpuemu.redb"), &project)?;
     let lost = acknowledged.difference(&kept).count();
     if lost > 0 {
         return Err(format!("{lost} of {} acknowledged results are gone", acknowledged.len()));
@@ -59,6 +62,14 @@ fn kill_many(kills: u64, seed: u64) -> Result<Vec<String>, String> {
         "0 lost".to_string(),
         format!("slowest start after a kill {:.2} s", slowest.as_secs_f64()),
     ])
+}
+
+/// The runs of a project in a store.
+fn kept(store: &Path, project: &ProjectReference) -> Result<BTreeSet<u64>, String> {
+    let root = std::fs::canonicalize(&project.root).map_err(|error| error.to_string())?;
+    let store = Store::open(store).map_err(|error| error.to_string())?;
+    let results = store.results(&root.to_string_lossy(), &ResultQuery::default()).map_err(|error| error.to_string())?;
+    Ok(results.into_iter().map(|result| result.run).collect())
 }
 
 /// Writes until the daemon is gone; the runs that it acknowledged.
