@@ -13,16 +13,21 @@ use gpuemu_common::{DType, Tensor};
 pub fn right_answer(project: &ProjectReference) -> Result<Request, String> {
     let tensor = Tensor::from_f64(DType::F32, vec![2, 3], &[1.0; 6]).map_err(|error| error.to_string())?;
     let tensor = TensorData::base64(&tensor);
+    Ok(relu_of_itself(project, tensor))
+}
+
+/// `relu` of what is not negative is the same.
+pub fn relu_of_itself(project: &ProjectReference, tensor: TensorData) -> Request {
     let mut inputs = NamedTensorData::default();
     inputs.0.push(("input".to_string(), tensor.clone()));
-    Ok(Request::ValidateOp(ValidateOp {
+    Request::ValidateOp(ValidateOp {
         project: project.clone(),
         op_name: "relu".to_string(),
         inputs,
         output: Some(tensor),
         outputs: None,
         kwargs: Default::default(),
-    }))
+    })
 }
 
 /// Everything that is stored of a project.

@@ -34,14 +34,15 @@ fn kill_many(kills: u64, seed: u64) -> Result<Vec<String>, String> {
         let delay = Duration::from_micros(choices.below(60_000));
         let socket = daemon.socket();
         let over = AtomicBool::new(false);
-        let runs: Vec<u64> = std::thread::scope(|scope| {
+        let runs = std::thread::scope(|scope| {
             let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(|| write(&socket, &project, &over))).collect();
             std::thread::sleep(delay);
             daemon.kill();
             over.store(true, Ordering::Relaxed);
-            clients.into_iter().flat_map(|client| client.join().unwrap_or_default()).collect()
-        });
-        acknowledged.extend(runs);
+            let runs: Result<Vec<Vec<u64>>, _> = clients.into_iter().map(|client| client.join()).collect();
+            runs.map_err(|_| "a client panicked".to_string())
+        })?;
+        acknowledged.extend(runs.into_iter().flatten());
         let start = Instant::now();
         daemon.restart()?;
         slowest = slowest.max(start.elapsed());

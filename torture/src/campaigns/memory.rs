@@ -41,10 +41,7 @@ const SHARES: &[Share] = &[
 ];
 
 fn run(extent: &Extent) -> Ended {
-    match ask_on(extent.count(1_000_000, 30_000), extent.seed) {
-        Ok(figures) => Ended::Held(figures),
-        Err(problem) => Ended::Broken(problem),
-    }
+    ask_on(extent.count(1_000_000, 30_000), extent.seed).into()
 }
 
 fn ask_on(requests: u64, seed: u64) -> Result<Vec<String>, String> {

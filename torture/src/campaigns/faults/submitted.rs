@@ -9,13 +9,13 @@ use std::time::Duration;
 use gpuemu_client::Client;
 use gpuemu_client::shared_memory::Segment;
 use gpuemu_common::DType;
-use gpuemu_common::protocol::{NamedTensorData, ProjectReference, Request, Response, TensorData, ValidateOp};
+use gpuemu_common::protocol::{ProjectReference, Request, Response, TensorData};
 use tempfile::TempDir;
 
 use super::points::Point;
 use super::trial::PROGRAM;
 use crate::daemon_process::{PATIENCE, command};
-use crate::requests::right_answer;
+use crate::requests::{relu_of_itself, right_answer};
 
 /// What begins the names of places that only this comes by.
 pub const AREA: &str = "validate.";
@@ -93,19 +93,5 @@ fn large(project: &ProjectReference, segment: &mut Segment) -> Result<Request, S
     let shape = vec![rows, columns];
     let dtype = DType::F32;
     let data = TensorData { dtype, shape, strides: None, offset: 0, data: None, binary: None, shared: Some(place) };
-    Ok(request(project, data))
-}
-
-/// `relu` of what is not negative is the same.
-fn request(project: &ProjectReference, tensor: TensorData) -> Request {
-    let mut inputs = NamedTensorData::default();
-    inputs.0.push(("input".to_string(), tensor.clone()));
-    Request::ValidateOp(ValidateOp {
-        project: project.clone(),
-        op_name: "relu".to_string(),
-        inputs,
-        output: Some(tensor),
-        outputs: None,
-        kwargs: Default::default(),
-    })
+    Ok(relu_of_itself(project, data))
 }

@@ -12,8 +12,5 @@ pub const CAMPAIGN: Campaign =
 fn run(extent: &Extent) -> Ended {
     // The short form needs no instrumented build: it changes the inputs that are kept.
     let done = if extent.short { mutating::run(extent.seed) } else { fuzzing::run(extent.seed) };
-    match done {
-        Ok(figures) => Ended::Held(figures),
-        Err(problem) => Ended::Broken(problem),
-    }
+    done.into()
 }
