@@ -99,6 +99,24 @@ impl DaemonProcess {
         command(self.folder.path(), "gpuemu")
     }
 
+    /// Its store.
+    pub fn store(&self) -> PathBuf {
+        self.folder.path().join("home/db/gpuemu.redb")
+    }
+
+    /// What the command line prints in a project, where it ends as it has to.
+    pub fn gpuemu(&self, root: &Path, arguments: &[&str], code: i32) -> Result<String, String> {
+        let mut command = self.command_line()?;
+        command.current_dir(root).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = command.output().map_err(|error| error.to_string())?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        if output.status.code() == Some(code) {
+            return Ok(text);
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        Err(format!("gpuemu {} ended with {}, not {code}: {text}{said}", arguments.join(" "), output.status))
+    }
+
     fn wait(&mut self) -> Result<(), String> {
         let deadline = Instant::now() + PATIENCE;
         while Client::connect(&self.socket(), PATIENCE).is_err() {

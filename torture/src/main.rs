@@ -4,6 +4,7 @@
 mod campaign;
 mod campaigns;
 mod daemon_process;
+mod history;
 mod kernel_project;
 mod mixed;
 mod records;

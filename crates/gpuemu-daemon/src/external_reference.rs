@@ -10,7 +10,7 @@ use gpuemu_engine::ops::{Call, Expectation, OpError};
 use gpuemu_engine::schema::Schema;
 use serde_json::{Map, Value};
 
-use crate::executor::{Accepted, Arguments, ExecutorError, NamedTensors, Program};
+use crate::executor::{Accepted, Arguments, ExecutorError, NamedTensors, Program, with_stderr};
 use crate::python_program::{PythonProgram, match_outputs};
 use crate::python_runner::parameters_json;
 
@@ -81,22 +81,35 @@ impl Op for ExternalReference {
     fn expect(&self, call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
         let failed = |message: String| OpError::ReferenceFailed { op: self.schema.name.clone(), message };
         let outputs = self.call(call).map_err(|error| failed(error.to_string()))?;
+        self.expected(call, &outputs).map_err(|problem| failed(with_stderr(problem, &self.stderr())))
+    }
+}
+
+impl ExternalReference {
+    /// What the last call wrote to stderr.
+    fn stderr(&self) -> String {
+        let mut started = self.started.lock().unwrap_or_else(PoisonError::into_inner);
+        started.as_mut().map(|started| started.program.stderr()).unwrap_or_default()
+    }
+
+    /// What the signature makes of what was returned.
+    fn expected(&self, call: &Call<'_>, outputs: &NamedTensors) -> Result<Vec<Expectation>, String> {
         let descriptor = &call.case().descriptor;
         let specs: Vec<_> = self.schema.outputs.iter().filter(|spec| descriptor.has(spec)).collect();
         let names: Vec<String> = specs.iter().map(|spec| spec.name.clone()).collect();
-        let matched = match_outputs(&names, self.schema.outputs.len(), &outputs);
-        let matched = fault!("reference.match_outputs", "injected".to_string(), matched).map_err(failed)?;
+        let matched = match_outputs(&names, self.schema.outputs.len(), outputs);
+        let matched = fault!("reference.match_outputs", "injected".to_string(), matched)?;
         let mut expectations = Vec::with_capacity(specs.len());
         for (spec, tensor) in specs.iter().zip(matched) {
             let shape = spec.shape(&descriptor.sizes).unwrap_or_default();
             if tensor.shape() != shape {
                 let (name, found) = (&spec.name, tensor.shape());
-                return Err(failed(format!("output '{name}' has shape {found:?}, the signature makes it {shape:?}")));
+                return Err(format!("output '{name}' has shape {found:?}, the signature makes it {shape:?}"));
             }
             let (found, wanted) = (tensor.dtype(), spec.dtype_in(descriptor.dtype));
             if found.is_float() != wanted.is_float() {
                 let name = &spec.name;
-                return Err(failed(format!("output '{name}' is {found}, the signature makes it {wanted}")));
+                return Err(format!("output '{name}' is {found}, the signature makes it {wanted}"));
             }
             let mut expectation = Expectation::with_capacity(tensor.len());
             tensor.to_f64().into_iter().for_each(|value| expectation.push(value, 0.0));

@@ -39,6 +39,8 @@ pub fn run(environment: Environment, foreground: bool) -> Result<(), DaemonError
     let home = environment.home().ok_or_else(unknown)?;
     let socket = environment.socket().ok_or_else(unknown)?;
     gpuemu_process::adopt_orphans()?;
+    // A Ping is answered in time whatever is computed: see the campaign `load`.
+    gpuemu_process::start_processes_apart()?;
     let service = Service::open(&home, "the daemon", environment)?;
     logging::start(&home, service.settings.log_level, foreground);
     let runtime = tokio::runtime::Builder::new_multi_thread()

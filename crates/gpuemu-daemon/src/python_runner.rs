@@ -10,7 +10,7 @@ use gpuemu_engine::schema::{Parameters, Scalar};
 use gpuemu_engine::verdict::{BugClass, Check, Finding};
 use serde_json::{Map, Value};
 
-use crate::executor::{Arguments, ExecutorError, NamedTensors, Program, Seen, Watch, is_ending};
+use crate::executor::{Arguments, ExecutorError, NamedTensors, Program, Seen, Watch, is_ending, with_stderr};
 use crate::python_program::match_outputs;
 
 /// A kernel in Python.
@@ -83,7 +83,8 @@ impl Runner for PythonRunner {
         })?;
         let names: Vec<String> = invocation.output_names().map(ToString::to_string).collect();
         let matched = match_outputs(&names, invocation.schema.outputs.len(), &outputs);
-        let matched = fault!("runner.match_outputs", "injected".to_string(), matched).map_err(RunnerError::Raised)?;
+        let matched = fault!("runner.match_outputs", "injected".to_string(), matched)
+            .map_err(|problem| RunnerError::Raised(with_stderr(problem, &self.program.stderr())))?;
         let findings = seen.into_iter().filter_map(|seen| finding(seen, &inputs, &names, &outputs, &matched));
         invocation.findings.extend(findings);
         for (place, tensor) in matched.into_iter().enumerate() {

@@ -77,6 +77,7 @@ impl Daemon {
             short => {
                 let service = self.service.clone();
                 let work = move || {
+                    gpuemu_process::stand_back();
                     let request = match short.unwrap_or_else(|| parse(&message)) {
                         Ok(Request::Shutdown) => return None,
                         Ok(request) => request,

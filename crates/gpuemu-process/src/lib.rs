@@ -4,6 +4,7 @@
 //! leave something running behind, so that is here once.
 
 mod escaped;
+mod standing_back;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -19,6 +20,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 pub const GRACE: Duration = Duration::from_millis(200);
 
 pub use escaped::adopt_orphans;
+pub use standing_back::{stand_back, start_processes_apart};
 
 /// The first processes of groups, by number.
 struct Leaders {
@@ -75,7 +77,7 @@ impl Group {
         command.process_group(0).env(escaped::VARIABLE, &mark);
         // One step: a child that nobody is known to wait for would be waited for by whoever ends another group.
         let mut leaders = leaders();
-        let group = Self { child: command.spawn()?, mark, status: None };
+        let group = Self { child: standing_back::spawn(command)?, mark, status: None };
         leaders.live.insert(group.id().as_raw_nonzero().get());
         Ok(group)
     }

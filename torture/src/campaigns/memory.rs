@@ -4,8 +4,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use gpuemu_client::ClientError;
+use gpuemu_common::protocol::{ErrorCode, GetResult, Request};
+
 use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::daemon_process::DaemonProcess;
+use crate::history::History;
+use crate::kernel_project::kernel_project;
 use crate::mixed::{MixedClient, Projects, Question, Share};
 
 /// The campaign.
@@ -41,14 +46,18 @@ const SHARES: &[Share] = &[
 ];
 
 fn run(extent: &Extent) -> Ended {
-    ask_on(extent.count(1_000_000, 30_000), extent.seed).into()
+    // Pages of the store stay in memory up to a limit. That is reached before anything is measured: what grows after
+    // that is something else.
+    let stored = extent.count(400_000, 2000);
+    ask_on(stored, extent.count(1_000_000, 30_000), extent.seed).into()
 }
 
-fn ask_on(requests: u64, seed: u64) -> Result<Vec<String>, String> {
-    let daemon = DaemonProcess::start()?;
+fn ask_on(stored: u64, requests: u64, seed: u64) -> Result<Vec<String>, String> {
+    let mut daemon = DaemonProcess::start()?;
+    let history = fill(&mut daemon, stored)?;
     let projects = Projects::make(&daemon)?;
     let start = Instant::now();
-    let mut figures = Vec::new();
+    let mut figures = vec![format!("{} MB stored before", history.bytes >> 20)];
     let mut answered = 0;
     let mut warm: Option<Usage> = None;
     for percent in [10, 50, 100] {
@@ -64,6 +73,21 @@ fn ask_on(requests: u64, seed: u64) -> Result<Vec<String>, String> {
     let seconds = start.elapsed().as_secs_f64();
     figures.insert(0, format!("{} requests in {seconds:.0} s", grouped(answered)));
     Ok(figures)
+}
+
+/// Writes so many results, and has all of them read.
+fn fill(daemon: &mut DaemonProcess, results: u64) -> Result<History, String> {
+    let project = kernel_project(daemon)?;
+    daemon.gpuemu(&project.root, &["test", "--quick", "--base-seed", "1"], 1)?;
+    daemon.kill();
+    let history = History::write(&daemon.store(), &project.root, results)?;
+    daemon.restart()?;
+    // The seed of no result: whoever looks for it looks at every one.
+    let nowhere = GetResult { project, op_name: None, seed: 1 };
+    match daemon.client()?.call(&Request::GetResult(nowhere)) {
+        Err(ClientError::Refused { code: ErrorCode::NotFound, .. }) => Ok(history),
+        answer => Err(format!("a seed that no result has is answered by {answer:?}")),
+    }
 }
 
 /// Asks with all clients until so many requests are answered; how many there were.

@@ -149,6 +149,10 @@ impl Program for Callable {
     ) -> Result<(NamedTensors, Vec<Seen>), ExecutorError> {
         self.make_call(arguments, Some(watch))
     }
+
+    fn stderr(&mut self) -> String {
+        self.worker.as_mut().map(Worker::stderr_so_far).unwrap_or_default()
+    }
 }
 
 impl Drop for Callable {

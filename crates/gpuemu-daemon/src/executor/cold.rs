@@ -9,15 +9,18 @@ use gpuemu_process::{GRACE, describe};
 use rustix::process::Pid;
 
 use super::process::{self, Ending, Run};
+use super::tail::Tail;
 use super::{Arguments, ExecutorError, Interpreter, NamedTensors, Program, document};
 
 const LAUNCHER: &str = include_str!("launcher.py");
 
 /// A script with one process per call. What is not a `.py` file is executed directly.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ColdScript {
     interpreter: Interpreter,
     script: PathBuf,
+    /// The stderr of the last process.
+    stderr: Option<Tail>,
 }
 
 impl ColdScript {
@@ -25,7 +28,7 @@ impl ColdScript {
     pub fn new(interpreter: Interpreter, script: PathBuf) -> Result<Self, ExecutorError> {
         let script = interpreter.file(&script);
         check(&script)?;
-        Ok(Self { interpreter, script })
+        Ok(Self { interpreter, script, stderr: None })
     }
 
     /// Where the script is.
@@ -66,9 +69,10 @@ impl Program for ColdScript {
         let input = document::request(arguments).map_err(|error| error.to_string());
         let input = fault!("script.encode", "injected".to_string(), input)
             .map_err(|message| ExecutorError::Protocol { what: what.clone(), message })?;
-        let run = self.run(arguments, input)?;
-        let stderr = || run.stderr.at_end(GRACE);
-        match run.ending {
+        let Run { ending, stdout, stderr } = self.run(arguments, input)?;
+        let last = self.stderr.insert(stderr);
+        let stderr = || last.at_end(GRACE);
+        match ending {
             Ending::TimedOut => Err(ExecutorError::TimedOut { what, limit: arguments.timeout, stderr: stderr() }),
             Ending::TooMuchOutput => {
                 Err(ExecutorError::OutputTooLarge { what, limit: self.interpreter.output_bytes, stderr: stderr() })
@@ -76,12 +80,16 @@ impl Program for ColdScript {
             Ending::Unreadable(error) => {
                 Err(ExecutorError::Protocol { what, message: format!("its output cannot be read: {error}") })
             }
-            Ending::Exited(Ok(status)) if status.success() => document::outputs(&what, &run.stdout, stderr),
+            Ending::Exited(Ok(status)) if status.success() => document::outputs(&what, &stdout, stderr),
             Ending::Exited(status) => {
                 let status = describe(status, self.interpreter.memory_bytes);
                 Err(ExecutorError::Failed { what, status, stderr: stderr() })
             }
         }
+    }
+
+    fn stderr(&mut self) -> String {
+        self.stderr.as_ref().map(|stderr| stderr.at_end(GRACE)).unwrap_or_default()
     }
 }
 

@@ -112,6 +112,11 @@ impl ExecutorError {
     }
 }
 
+/// A message about what a program returned, with what it wrote to stderr below.
+pub fn with_stderr(message: String, stderr: &str) -> String {
+    message + &section("stderr", stderr)
+}
+
 /// A stream's text below the message; nothing where there is none.
 fn section(name: &str, text: &str) -> String {
     match text.trim_end() {

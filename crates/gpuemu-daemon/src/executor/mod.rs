@@ -25,7 +25,7 @@ use serde_json::{Map, Value};
 
 pub use callable::{Accepted, CallStyle, Callable};
 pub use cold::ColdScript;
-pub use error::ExecutorError;
+pub use error::{ExecutorError, with_stderr};
 pub use gpuemu_process::{adopt_orphans, end_all, is_ending};
 pub use interpreter::Interpreter;
 pub use pool::Pool;
@@ -50,6 +50,9 @@ pub struct Arguments<'a> {
 pub trait Program: Send {
     /// Calls it.
     fn call(&mut self, arguments: &Arguments<'_>) -> Result<NamedTensors, ExecutorError>;
+
+    /// The end of what the last call wrote to stderr, where what it returned turns out to be wrong.
+    fn stderr(&mut self) -> String;
 
     /// Calls it, and says what it did to memory. A process that is given documents has no memory to watch.
     fn call_watched(

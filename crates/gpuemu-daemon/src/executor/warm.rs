@@ -99,6 +99,14 @@ impl Program for WarmScript {
         }
         cold
     }
+
+    fn stderr(&mut self) -> String {
+        match &mut self.worker {
+            // The last answer is the cold one's until the worker has proven itself.
+            Some(worker) if worker.calls > PROOFS => worker.stderr_so_far(),
+            _ => self.cold.stderr(),
+        }
+    }
 }
 
 impl Drop for WarmScript {

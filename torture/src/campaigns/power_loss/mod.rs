@@ -4,6 +4,7 @@ mod disk;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::time::Duration;
 
 use gpuemu_common::Stream;
 use gpuemu_daemon::store::{FailureRecord, ResultQuery, ResultRecord, Snapshot, Store};
@@ -25,6 +26,13 @@ const LOSSES_OF_A_DISK: u64 = 40;
 /// Writes and syncs between two losses, at most: opening alone takes about ten, an append about as many.
 const LONGEST_LIFE: u64 = 120;
 
+/// Time without a write after which the store has made itself quick to open; once in so many appends it is given that.
+const REST: Duration = Duration::from_millis(300);
+const RESTS_ONCE_IN: u64 = 100;
+
+/// Writes and syncs between an append before a rest and a loss, at most: about as many as it makes at rest.
+const WRITES_AT_REST: u64 = 16;
+
 const PROJECT: &str = "/project";
 
 fn run(extent: &Extent) -> Ended {
@@ -40,6 +48,7 @@ fn run(extent: &Extent) -> Ended {
     Ended::Held(vec![
         format!("{} losses of power", grouped(seen.losses)),
         format!("{} of them while opening", grouped(seen.while_opening)),
+        format!("{} at or soon after a rest", grouped(seen.at_rest)),
         format!("{} acknowledged appends", grouped(seen.acknowledged)),
         format!(
             "of writes not synced {} dropped, {} torn, {} kept",
@@ -55,6 +64,7 @@ fn run(extent: &Extent) -> Ended {
 struct Seen {
     losses: u64,
     while_opening: u64,
+    at_rest: u64,
     acknowledged: u64,
     survivors: Survivors,
 }
@@ -73,6 +83,12 @@ fn live(disk: &Disk, losses: u64, choices: &mut Stream, seen: &mut Seen) -> Resu
                     acknowledged.insert(next);
                     seen.acknowledged += 1;
                     next += 1;
+                    if choices.chance(1, RESTS_ONCE_IN) {
+                        // What it writes at rest is as little as may be lost.
+                        disk.fail_after(choices.below(WRITES_AT_REST));
+                        std::thread::sleep(REST);
+                        seen.at_rest += 1;
+                    }
                 }
                 next += 1;
             }

@@ -9,6 +9,17 @@ pub enum Expected {
     Said(&'static [&'static str]),
 }
 
+/// Whose stderr has to be in the error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Words {
+    /// Everybody's: it failed by itself.
+    Always,
+    /// A reference's: an op that returned such a thing is judged like any other that returned something wrong.
+    OfReferences,
+    /// Nobody's.
+    Never,
+}
+
 /// Something that a script or a function does.
 #[derive(Debug, Clone, Copy)]
 pub struct Behaviour {
@@ -20,8 +31,8 @@ pub struct Behaviour {
     pub callable: Option<(&'static str, Expected)>,
     /// Whether it never ends by itself: it is given little time.
     pub endless: bool,
-    /// Whether what it wrote to stderr has to be in the error: it failed by itself.
-    pub in_its_words: bool,
+    /// Whether what it wrote to stderr has to be in the error.
+    pub in_its_words: Words,
 }
 
 use Expected::{Right, Said};
@@ -37,42 +48,42 @@ pub const BEHAVIOURS: &[Behaviour] = &[
         script: Some(("time.sleep(600)", TIMED_OUT)),
         callable: Some(("time.sleep(600)", TIMED_OUT)),
         endless: true,
-        in_its_words: true,
+        in_its_words: Words::Always,
     },
     Behaviour {
         name: "floods stdout",
         script: Some(("while True: print('x' * 100000)", TOO_MUCH)),
         callable: Some(("return numpy.zeros(1 << 24, numpy.float64)", TOO_MUCH)),
         endless: false,
-        in_its_words: true,
+        in_its_words: Words::Always,
     },
     Behaviour {
         name: "floods stderr",
         script: Some(("for _ in range(200): print('y' * 100000, file=sys.stderr)\nanswer()", Right)),
         callable: Some(("for _ in range(200): print('y' * 100000, file=sys.stderr)\nreturn input + 0", Right)),
         endless: false,
-        in_its_words: false,
+        in_its_words: Words::Never,
     },
     Behaviour {
         name: "prints before the document",
         script: Some(("print('loading the model')\nanswer()", NOT_ONE_DOCUMENT)),
         callable: Some(("print('loading the model')\nreturn input + 0", Right)),
         endless: false,
-        in_its_words: true,
+        in_its_words: Words::Always,
     },
     Behaviour {
         name: "answers twice",
         script: Some(("answer()\nanswer()", NOT_ONE_DOCUMENT)),
         callable: Some(("return input + 0, input + 0", Said(&["2 outputs came back"]))),
         endless: false,
-        in_its_words: false,
+        in_its_words: Words::Never,
     },
     Behaviour {
         name: "forks a child that keeps the pipe",
         script: Some(("if os.fork() == 0:\n    note()\n    time.sleep(600)\nanswer()", Right)),
         callable: Some(("if os.fork() == 0:\n    note()\n    time.sleep(600)\nreturn input + 0", Right)),
         endless: false,
-        in_its_words: false,
+        in_its_words: Words::Never,
     },
     Behaviour {
         name: "has a grandchild that leaves the group",
@@ -87,35 +98,35 @@ pub const BEHAVIOURS: &[Behaviour] = &[
             Right,
         )),
         endless: false,
-        in_its_words: false,
+        in_its_words: Words::Never,
     },
     Behaviour {
         name: "eats memory",
         script: Some(("kept = bytearray(64 << 30)", Said(&["MemoryError"]))),
         callable: Some(("kept = bytearray(64 << 30)", Said(&["MemoryError"]))),
         endless: false,
-        in_its_words: true,
+        in_its_words: Words::Always,
     },
     Behaviour {
         name: "exits with nothing",
         script: Some(("sys.exit(0)", Said(&["printed nothing"]))),
         callable: Some(("os._exit(0)", Said(&["exited with status 0"]))),
         endless: false,
-        in_its_words: true,
+        in_its_words: Words::Always,
     },
     Behaviour {
         name: "segfaults",
         script: Some(("import ctypes\nctypes.string_at(0)", Said(&["SIGSEGV"]))),
         callable: Some(("import ctypes\nctypes.string_at(0)", Said(&["SIGSEGV"]))),
         endless: false,
-        in_its_words: true,
+        in_its_words: Words::Always,
     },
     Behaviour {
         name: "raises",
         script: Some(("raise RuntimeError('out of luck')", Said(&["RuntimeError: out of luck"]))),
         callable: Some(("raise RuntimeError('out of luck')", Said(&["RuntimeError: out of luck"]))),
         endless: false,
-        in_its_words: true,
+        in_its_words: Words::Always,
     },
     Behaviour {
         name: "returns wrong names",
@@ -125,7 +136,7 @@ pub const BEHAVIOURS: &[Behaviour] = &[
         )),
         callable: Some(("return {'one': input + 0, 'other': input + 0}", Said(&["2 outputs came back (one, other)"]))),
         endless: false,
-        in_its_words: false,
+        in_its_words: Words::Always,
     },
     Behaviour {
         name: "returns wrong shapes",
@@ -135,7 +146,7 @@ pub const BEHAVIOURS: &[Behaviour] = &[
         )),
         callable: Some(("return input.reshape((1,) + input.shape) + 0", Said(&["shape [1, ", "shape (1, "]))),
         endless: false,
-        in_its_words: false,
+        in_its_words: Words::OfReferences,
     },
     Behaviour {
         name: "returns wrong dtypes",
@@ -145,7 +156,7 @@ pub const BEHAVIOURS: &[Behaviour] = &[
         )),
         callable: Some(("return input.astype(numpy.int32)", Said(&["int32"]))),
         endless: false,
-        in_its_words: false,
+        in_its_words: Words::OfReferences,
     },
     Behaviour {
         name: "returns wrong byte counts",
@@ -155,28 +166,28 @@ pub const BEHAVIOURS: &[Behaviour] = &[
         )),
         callable: None,
         endless: false,
-        in_its_words: true,
+        in_its_words: Words::Always,
     },
     Behaviour {
         name: "changes the folder",
         script: Some(("os.chdir('/')\nanswer()", Right)),
         callable: Some(("os.chdir('/')\nreturn input + 0", Right)),
         endless: false,
-        in_its_words: false,
+        in_its_words: Words::Never,
     },
     Behaviour {
         name: "deletes its input",
         script: Some(("os.close(0)\nanswer()", Right)),
         callable: Some(("kept = input + 0\ninput[...] = 3\nreturn kept", Said(&["input"]))),
         endless: false,
-        in_its_words: false,
+        in_its_words: Words::Never,
     },
     Behaviour {
         name: "deletes its own file",
         script: Some(("os.remove(PATH)\nanswer()", Said(&["No such file", "there is no script"]))),
         callable: Some(("os.path.exists(PATH) and os.remove(PATH)\nreturn input + 0", Right)),
         endless: false,
-        in_its_words: false,
+        in_its_words: Words::Never,
     },
     Behaviour {
         name: "closes stdout",
@@ -186,14 +197,14 @@ pub const BEHAVIOURS: &[Behaviour] = &[
         )),
         callable: Some(("try: os.close(1)\nexcept OSError: pass\nreturn input + 0", Right)),
         endless: false,
-        in_its_words: false,
+        in_its_words: Words::Never,
     },
     Behaviour {
         name: "sleeps after answering",
         script: Some(("answer()\nsys.stdout.flush()\ntime.sleep(600)", TIMED_OUT)),
         callable: None,
         endless: true,
-        in_its_words: true,
+        in_its_words: Words::Always,
     },
 ];
 
@@ -213,6 +224,11 @@ pub enum Way {
 }
 
 impl Way {
+    /// Whether it is a reference.
+    pub fn is_reference(self) -> bool {
+        matches!(self, Way::ColdReference | Way::WarmReference)
+    }
+
     /// All of them.
     pub const ALL: [Way; 5] = [Way::ColdReference, Way::WarmReference, Way::ColdScript, Way::WarmScript, Way::Function];
 

@@ -14,7 +14,7 @@ use gpuemu_common::Stream;
 use gpuemu_common::protocol::{FuzzConfig, Mode, ProjectReference, Request, Response, RunCi};
 use gpuemu_common::report::{OpReport, OpStatus};
 
-use self::behaviours::{BEHAVIOURS, Behaviour, Expected, Way};
+use self::behaviours::{BEHAVIOURS, Behaviour, Expected, Way, Words};
 use crate::campaign::{Campaign, Ended, Extent};
 use crate::daemon_process::{DaemonProcess, PATIENCE, python};
 use crate::requests::stored;
@@ -106,12 +106,17 @@ fn misbehaves(daemon: &DaemonProcess, behaviour: &Behaviour, way: Way) -> Result
     let project = make_project(daemon, &name, &root, behaviour, body, way)?;
     let mut client = daemon.client()?;
     let (report, words) = run_op(&mut client, &project)?;
+    let in_its_words = match behaviour.in_its_words {
+        Words::Always => true,
+        Words::OfReferences => way.is_reference(),
+        Words::Never => false,
+    };
     match expected {
         Expected::Right if report.status != OpStatus::Passed => return Err(format!("it does not pass: {words}")),
         Expected::Said(texts) if !texts.iter().any(|text| words.contains(text)) => {
             return Err(format!("none of {texts:?} is said: {words}"));
         }
-        Expected::Said(_) if behaviour.in_its_words && !words.contains(&format!("words of {}", behaviour.name)) => {
+        Expected::Said(_) if in_its_words && !words.contains(&format!("words of {}", behaviour.name)) => {
             return Err(format!("its own words are missing: {words}"));
         }
         Expected::Said(_) if report.status == OpStatus::Passed => return Err("it passes".to_string()),

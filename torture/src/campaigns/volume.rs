@@ -1,15 +1,11 @@
 //! A store with very many results: whoever asks is answered while they look.
 
-mod history;
-
-use std::path::Path;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::daemon_process::DaemonProcess;
+use crate::history::History;
 use crate::kernel_project::{RIGHT, WRONG, kernel_project};
-use history::History;
 
 /// The campaign.
 pub const CAMPAIGN: Campaign =
@@ -36,9 +32,9 @@ fn ask_everything(count: u64) -> Result<Vec<String>, String> {
     let project = kernel_project(&daemon)?;
     let root = project.root.clone();
     // Real runs are what the many results are copies of.
-    command(&daemon, &root, &["test", "--base-seed", "1"], 1)?;
+    daemon.gpuemu(&root, &["test", "--base-seed", "1"], 1)?;
     daemon.kill();
-    let history = History::write(&daemon.folder.path().join("home/db/gpuemu.redb"), &root, count)?;
+    let history = History::write(&daemon.store(), &root, count)?;
     let mut figures = vec![format!(
         "{} results of {} runs, {} failures, {} MB",
         grouped(history.results),
@@ -49,9 +45,9 @@ fn ask_everything(count: u64) -> Result<Vec<String>, String> {
     let mut times = Vec::new();
     times.push(("start", timed(|| daemon.restart())?));
     // The newest run, which a baseline is made of: how long that takes is for its cases to say, not for the store.
-    command(&daemon, &root, &["test", "--quick", "--base-seed", "2"], 1)?;
+    daemon.gpuemu(&root, &["test", "--quick", "--base-seed", "2"], 1)?;
     let in_mid_write = timed(|| daemon.restart())?;
-    command(&daemon, &root, &["test", "--quick", "--base-seed", "2"], 1)?;
+    daemon.gpuemu(&root, &["test", "--quick", "--base-seed", "2"], 1)?;
     std::thread::sleep(REST);
     times.push(("start after kill -9", timed(|| daemon.restart())?));
     let oldest = history.oldest_failure.to_string();
@@ -68,10 +64,10 @@ fn ask_everything(count: u64) -> Result<Vec<String>, String> {
         ("diff", &["diff", "--baseline", "good"], 1),
     ];
     for (name, arguments, code) in questions {
-        times.push((name, median(|| command(&daemon, &root, arguments, *code).map(|_| ()))?));
+        times.push((name, median(|| daemon.gpuemu(&root, arguments, *code).map(|_| ()))?));
     }
     figures.extend(times.iter().map(|(name, time)| described(name, *time)));
-    let report = command(&daemon, &root, &["report", "--format", "json"], 1)?;
+    let report = daemon.gpuemu(&root, &["report", "--format", "json"], 1)?;
     history.check(&report).map_err(|problem| format!("{problem} ({})", figures.join("; ")))?;
     figures.push(described("start after kill -9 in mid-write", in_mid_write));
     let slow: Vec<String> =
@@ -96,17 +92,4 @@ fn median(mut work: impl FnMut() -> Result<(), String>) -> Result<Duration, Stri
     let mut times = (0..REPEATS).map(|_| timed(&mut work)).collect::<Result<Vec<_>, _>>()?;
     times.sort();
     Ok(times[REPEATS / 2])
-}
-
-/// What the command line prints in a project, where it ends as it has to.
-fn command(daemon: &DaemonProcess, root: &Path, arguments: &[&str], code: i32) -> Result<String, String> {
-    let mut command = daemon.command_line()?;
-    command.current_dir(root).args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let output = command.output().map_err(|error| error.to_string())?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if output.status.code() == Some(code) {
-        return Ok(text);
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("gpuemu {} ended with {}, not {code}: {text}{said}", arguments.join(" "), output.status))
 }
