@@ -38,6 +38,7 @@ pub fn run(environment: Environment, foreground: bool) -> Result<(), DaemonError
     let unknown = || ServiceError::from(HomeError::Unknown);
     let home = environment.home().ok_or_else(unknown)?;
     let socket = environment.socket().ok_or_else(unknown)?;
+    gpuemu_process::share_arenas();
     gpuemu_process::adopt_orphans()?;
     // A Ping is answered in time whatever is computed: see the campaign `load`.
     gpuemu_process::start_processes_apart()?;

@@ -3,6 +3,7 @@
 //! Scripts of a project and NVIDIA's tools are run by different crates with different needs. What none of them may do is
 //! leave something running behind, so that is here once.
 
+mod arenas;
 mod escaped;
 mod standing_back;
 
@@ -19,6 +20,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 /// How long the pipes of a process that has exited are waited for: a child of it may keep them open for ever.
 pub const GRACE: Duration = Duration::from_millis(200);
 
+pub use arenas::share_arenas;
 pub use escaped::adopt_orphans;
 pub use standing_back::{stand_back, start_processes_apart};
 

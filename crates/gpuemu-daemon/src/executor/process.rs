@@ -1,6 +1,7 @@
 //! A script that is run to its end.
 
 use std::io::{self, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -120,28 +121,33 @@ fn feed(mut stdin: ChildStdin, input: Vec<u8>) -> io::Result<()> {
     Ok(())
 }
 
-fn collect(mut stdout: ChildStdout, output: Arc<Mutex<Vec<u8>>>, limit: u64, events: Sender<Event>) -> io::Result<()> {
+fn collect(stdout: ChildStdout, output: Arc<Mutex<Vec<u8>>>, limit: u64, events: Sender<Event>) -> io::Result<()> {
     thread::Builder::new().name("gpuemu-stdout".to_string()).spawn(move || {
-        let mut chunk = vec![0; 64 << 10];
-        let event = loop {
-            match fault!("process.read", io::Error::other("injected"), stdout.read(&mut chunk)) {
-                Ok(0) => break Event::OutputClosed,
-                Ok(count) => {
-                    let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
-                    if (output.len() + count) as u64 > limit {
-                        break Event::TooMuchOutput;
-                    }
-                    output.extend_from_slice(&chunk[..count]);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // What came before may be whole by chance: it is no answer.
-                Err(error) => break Event::Unreadable(error),
-            }
-        };
+        let read = catch_unwind(AssertUnwindSafe(|| read_all(stdout, &output, limit)));
+        let event = read.unwrap_or_else(|_| Event::Unreadable(io::Error::other("a fault of gpuemu broke it off")));
         // Nobody listens once the process is given up.
         let _ = events.send(event);
     })?;
     Ok(())
+}
+
+/// Reads to the end; what else may end it. Without its end, what came may be whole by chance: it is no answer.
+fn read_all(mut stdout: ChildStdout, output: &Mutex<Vec<u8>>, limit: u64) -> Event {
+    let mut chunk = vec![0; 64 << 10];
+    loop {
+        match fault!("process.read", io::Error::other("injected"), stdout.read(&mut chunk)) {
+            Ok(0) => return Event::OutputClosed,
+            Ok(count) => {
+                let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
+                if (output.len() + count) as u64 > limit {
+                    return Event::TooMuchOutput;
+                }
+                output.extend_from_slice(&chunk[..count]);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Event::Unreadable(error),
+        }
+    }
 }
 
 fn watch(process: Pid, events: Sender<Event>) -> io::Result<JoinHandle<()>> {

@@ -86,7 +86,7 @@ fn strike_everywhere(ground: &Ground, extent: &Extent) -> Result<Vec<String>, St
         return Err(problems.join("\n"));
     }
     Ok(vec![
-        format!("{} places in {} scenarios x 2 ways", points.len(), scenarios::SCENARIOS.len()),
+        format!("{} places in {} scenarios and ways", points.len(), trials().count()),
         format!("{} of {} possible faults", grouped(faults.len() as u64), grouped(possible as u64)),
         format!("{submitted} on submitted outputs"),
         format!("{panics} panics, {} errors", faults.len() - panics),
@@ -209,6 +209,10 @@ fn says_passed(text: &str) -> bool {
     };
     // Compiled kernels are looked at apart from the ops that are made of them.
     let op = |line: &str| line.starts_with("PASSED") || (line.starts_with("PASS ") && line.contains(" softmax"));
+    // A document whose ops passed, and which says of itself that it is no evidence of that.
+    if text.lines().any(|line| line.starts_with("NOT PASSED")) {
+        return false;
+    }
     let plain = text.lines().any(|line| op(line) || all_of_them(line));
     plain || text.contains(">Passed<") || text.contains(": passed.**")
 }
@@ -234,6 +238,7 @@ mod tests {
             "ERROR softmax",
             "PASS  right  kernel",
             "0 of 1 ops passed",
+            "PASS  softmax\nNOT PASSED: signed by key 12",
             "{\"passed\": false}",
             "<testsuites><error/></testsuites>",
             "",

@@ -22,10 +22,22 @@ pub struct Scenario {
     pub reads: bool,
     /// Whether gpuemu has another way to the same verdict, and may pass by it.
     pub recovers: bool,
+    /// Whether it reads files alone, and never asks a daemon.
+    pub by_itself: bool,
 }
 
 const fn scenario(name: &'static str, project: &'static str, arguments: &'static [&'static str]) -> Scenario {
-    Scenario { name, project, arguments, status: 0, report: None, runs: false, reads: true, recovers: false }
+    Scenario {
+        name,
+        project,
+        arguments,
+        status: 0,
+        report: None,
+        runs: false,
+        reads: true,
+        recovers: false,
+        by_itself: false,
+    }
 }
 
 /// Few cases, the same ones in every run.
@@ -73,8 +85,11 @@ pub const SCENARIOS: &[Scenario] = &[
         report: Some("signed.json"),
         ..scenario("signed", "kernel", &["report", "--signed", "--output", "signed.json"])
     },
-    scenario("verify", "kernel", &["verify", "kept.json"]),
-    scenario("merge", "kernel", &["report", "--merge", "one.json", "two.json", "--format", "json"]),
+    Scenario { by_itself: true, ..scenario("verify", "kernel", &["verify", "kept.json"]) },
+    Scenario {
+        by_itself: true,
+        ..scenario("merge", "kernel", &["report", "--merge", "one.json", "two.json", "--format", "json"])
+    },
     scenario("diff", "kernel", &["diff", "--baseline", "good"]),
     scenario("reproduce", "kernel", &["reproduce", "SEED", "--op", "softmax"]),
 ];
