@@ -19,6 +19,9 @@ use crate::transport::{Handler, Server, ServerError};
 /// take three times as long.
 const CONNECTION_THREADS: usize = 16;
 
+/// Time without work after which memory that is not in use is returned.
+const REST: Duration = Duration::from_secs(1);
+
 /// Why the daemon does not run.
 #[derive(Debug, Error)]
 pub enum DaemonError {
@@ -66,6 +69,7 @@ async fn serve(service: Arc<Service>, socket: &Path) -> Result<(), DaemonError> 
     daemon.client_gone();
     let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::spawn(clean_daily(daemon.service().clone()));
+    tokio::spawn(return_memory_at_rest(daemon.clone()));
     tokio::select! {
         () = server.serve(daemon.clone()) => {}
         () = daemon.ended() => {
@@ -90,6 +94,20 @@ async fn idle(daemon: Arc<Daemon>, timeout: Option<Duration>) {
             return;
         }
         tokio::time::sleep((timeout - idle).max(Duration::from_millis(10))).await;
+    }
+}
+
+/// Gives memory back after every time of work: a daemon may be there for days and work for minutes.
+async fn return_memory_at_rest(daemon: Arc<Daemon>) {
+    let mut returned = false;
+    loop {
+        tokio::time::sleep(REST).await;
+        let at_rest = daemon.idle() >= REST;
+        if at_rest && !returned {
+            // A thread that broke off has returned nothing, and nothing depends on it.
+            let _ = tokio::task::spawn_blocking(gpuemu_process::return_memory).await;
+        }
+        returned = at_rest;
     }
 }
 

@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 /// How long the pipes of a process that has exited are waited for: a child of it may keep them open for ever.
 pub const GRACE: Duration = Duration::from_millis(200);
 
-pub use arenas::share_arenas;
+pub use arenas::{return_memory, share_arenas};
 pub use escaped::adopt_orphans;
 pub use standing_back::{stand_back, start_processes_apart};
 

@@ -61,6 +61,8 @@ pub(crate) fn spawn(command: &mut Command) -> io::Result<Child> {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a helper of tests")]
+
     use super::*;
 
     fn nice_of(status: &str) -> i32 {

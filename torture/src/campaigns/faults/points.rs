@@ -12,6 +12,11 @@ pub struct Point {
 }
 
 impl Point {
+    /// Whether it comes after everything that a report is made of: a file that was written before is right.
+    pub fn is_after_the_report(&self) -> bool {
+        self.name == "stdout.write"
+    }
+
     /// Whether the run has no verdict yet when this place is passed: nothing of it may be stored as passed.
     pub fn is_before_the_verdict(&self) -> bool {
         let area = self.name.split('.').next().unwrap_or_default();
