@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::environments::Environments;
-use crate::framework_tests::{INDEPENDENT, JAX, PYTORCH, TENSORFLOW, WITHOUT_FRAMEWORKS};
+use crate::framework_tests::{INDEPENDENT, JAX, PYTORCH, RAY, TENSORFLOW, WITHOUT_FRAMEWORKS};
 use crate::summary::Outcome;
 use crate::work::Work;
 
@@ -62,6 +62,7 @@ pub const STEPS: &[Step] = &[
     Step::new("independent", 300, Work::Framework(INDEPENDENT)),
     Step::new("jax", 180, Work::Framework(JAX)),
     Step::new("tensorflow", 180, Work::Framework(TENSORFLOW)),
+    Step::new("ray", 240, Work::Framework(RAY)),
     Step::new("kernels", 300, Work::CargoBesideKernels(KERNEL_TESTS)),
     Step::new("browser", 60, Work::Browser),
     Step::new("vectors", 60, Work::PythonBesideNative(&[VECTORS_SCRIPT, "--check"])),
