@@ -2,6 +2,7 @@
 
 mod browser;
 mod changed;
+mod cluster;
 mod commands;
 mod exit_code;
 pub mod expected_error;
