@@ -56,6 +56,7 @@ pub const STEPS: &[Step] = &[
     Step::new("ruff", 15, Work::Python(&["-m", "ruff", "check"])).lint(),
     Step::new("ruff-format", 15, Work::Python(&["-m", "ruff", "format", "--check"])).lint(),
     Step::new("mypy", 60, Work::Python(&["-m", "mypy", "--strict"])).lint(),
+    Step::new("docs", 60, Work::Documentation),
     Step::new("native", 400, Work::Native),
     Step::new("pytest", 120, Work::PythonBesideNative(WITHOUT_FRAMEWORKS)),
     Step::new("pytorch", 180, Work::Framework(PYTORCH)),
@@ -87,6 +88,11 @@ impl Step {
     /// Whether the step needs the environment with the tools and compilers of kernels.
     pub fn needs_kernels(&self) -> bool {
         self.work.needs_kernels()
+    }
+
+    /// Whether the step needs the environment that the documentation is built in.
+    pub fn needs_documentation(&self) -> bool {
+        self.work.needs_documentation()
     }
 
     /// Whether the step needs Node.js.

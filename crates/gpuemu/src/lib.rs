@@ -9,6 +9,7 @@ pub mod expected_error;
 pub mod format;
 mod markup;
 mod progress;
+pub mod reference;
 pub mod report;
 pub mod session;
 pub mod signing;
