@@ -220,9 +220,12 @@ def _work(
                 f"the campaign of run {status.run} is about {', '.join(status.ops)}", code="InvalidRequest"
             )
         adapter = chosen_adapter(framework)
-        return CallableWork(
+        work = CallableWork(
             functions, settings, adapter.name, status.iterations, status.seed, status.parts, status.report
         )
+        # What cannot be begun here cannot be begun anywhere, and here it says why.
+        work.open().close()
+        return work
     reference = client.project
     if reference.get("config") is None:
         raise ClientError(
