@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from example_projects import check_example
-from framework_packages import require
+from framework_packages import require_installed
 
-require("triton")  # The compilers of CUDA C++ are there where it is.
+require_installed("triton")  # The compilers of CUDA C++ are there where it is.
 
 pytest_plugins = ["daemon_fixtures"]
 

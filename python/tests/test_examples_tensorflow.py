@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from example_projects import check_example
-from framework_packages import require
+from framework_packages import require_installed
 
-require("tensorflow")
+require_installed("tensorflow")
 
 pytest_plugins = ["daemon_fixtures"]
 

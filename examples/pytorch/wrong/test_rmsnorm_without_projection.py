@@ -10,4 +10,4 @@ def test_forward():
 
 
 def test_backward():
-    gpuemu.check("rmsnorm", rmsnorm, framework="pytorch", check_backward=True, cases=20)
+    gpuemu.check("rmsnorm", rmsnorm, framework="pytorch", check_backward=True, cases=15)
