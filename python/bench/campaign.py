@@ -1,11 +1,12 @@
 """Measures campaigns on a Ray cluster of this machine, and prints rows of the benchmark table as JSON.
 
-Run by `cargo xtask bench --only campaign` with a Python that has Ray. What one worker judges, what the driver and the
-store keep, and how large a result is on its way: the figures of the calculation in `docs/guides/campaigns.md`.
+Run by `cargo xtask bench --only campaign` with a Python that has Ray. What one worker judges, what the driver
+and the store keep, and how large a result is on its way: the figures of `docs/guides/campaigns.md`.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -53,9 +54,9 @@ def campaigns() -> list[dict[str, Any]]:
     for workers in (1, 2):
         # The first is for the cluster to start its processes.
         for _ in range(2):
-            seconds[workers] = _seconds(
-                lambda: gpuemu.campaign(FUNCTIONS, CASES, seed=1, engine="ray", workers=workers, client=client)
-            )
+            on_ray: dict[str, Any] = {"engine": "ray", "workers": workers}
+            run = functools.partial(gpuemu.campaign, FUNCTIONS, CASES, seed=1, client=client, **on_ray)
+            seconds[workers] = _seconds(run)
         rows.append(
             measure.row(
                 f"campaign on {workers} Ray worker{'s' if workers > 1 else ''}",
@@ -78,9 +79,17 @@ def _keeping(client: Any, judged: float) -> dict[str, Any]:
     from gpuemu.campaigns.work import CallableWork
 
     store = CampaignStore(client)
-    status = store.begin(list(FUNCTIONS), {"iterations": KEPT_CASES * PARTS, "seed": "1"}, PARTS, client_side=True)
+    status = store.begin(
+        list(FUNCTIONS), {"iterations": KEPT_CASES * PARTS, "seed": "1"}, PARTS, client_side=True
+    )
     work = CallableWork(
-        list(FUNCTIONS.items()), settings_of("campaign", {}), "numpy", status.iterations, 1, PARTS, status.report
+        list(FUNCTIONS.items()),
+        settings_of("campaign", {}),
+        "numpy",
+        status.iterations,
+        1,
+        PARTS,
+        status.report,
     )
     runner = work.open()
     parts = [runner.run(index, lambda *_: None) for index in range(1, PARTS + 1)]
@@ -97,8 +106,8 @@ def _keeping(client: Any, judged: float) -> dict[str, Any]:
         results / seconds,
         judged,
         "what one worker judges",
-        f"ranges of {KEPT_CASES} cases, {sum(sizes) / results:.0f} bytes a result; the ratio is how many such workers "
-        "keep the driver busy",
+        f"ranges of {KEPT_CASES} cases, {sum(sizes) / results:.0f} bytes a result; the ratio is how many such "
+        "workers keep the driver busy",
     )
 
 

@@ -27,7 +27,7 @@ grid = ["rows(input)"]
 block = [128]
 args = ["out", "input", "H", "null", "null"]
 variants = [
-  { when = "dtype == 'float32' && next_pow2(H) == 64 && numel(out) > 0", ptx = "softmax_float32_64.ptx", shared = 8 },
+  { when = "next_pow2(H) == 64 && numel(out) > 0", ptx = "softmax_float32_64.ptx", shared = 8 },
 ]
 
 [[ops]]

@@ -85,15 +85,15 @@ def test_functions_are_judged_as_by_check(client: Client) -> None:
 
 
 def test_a_campaign_that_was_stopped_goes_on(campaign_client: Client) -> None:
-    class Stopped(Exception):
+    class StoppedError(Exception):
         pass
 
     def stop(progress: CampaignProgress) -> None:
         if progress.ranges >= 2:
-            raise Stopped
+            raise StoppedError
 
     whole = whole_run(campaign_client, 40, 9)
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         gpuemu.campaign(None, 40, seed=9, client=campaign_client, progress=stop, minimize=False)
     # Nobody takes a campaign that has not ended for one that passed.
     report = campaign_client.ask_plain("ReportStored")["report"]
@@ -116,9 +116,9 @@ def test_parts_that_are_none_of_the_run_are_refused(campaign_client: Client) -> 
     campaign = campaign_client.ask_plain("BeginCampaign", config=config, parts=2)["campaign"]
     run = campaign["run"]
     shard = {"index": 1, "count": 2}
-    part = campaign_client.ask_plain(
-        "RunCi", ops=[], mode="fuzz", config=config, kernels=False, shard=shard
-    )["report"]
+    part = campaign_client.ask_plain("RunCi", ops=[], mode="fuzz", config=config, kernels=False, shard=shard)[
+        "report"
+    ]
     results: list[Any] = []
     for op in part["ops"]:
         results += campaign_client.ask_plain("GetRun", op_name=op["op"], run=part["run"])["results"]
@@ -150,10 +150,14 @@ def test_parts_that_are_none_of_the_run_are_refused(campaign_client: Client) -> 
 
 
 def test_what_makes_no_sense_is_refused_before_anything_runs(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    client: Client, campaign_client: Client, tmp_path: Path
 ) -> None:
-    with pytest.raises(ClientError, match="no op is defined|there is no gpuemu.toml|defines no op"):
-        gpuemu.campaign(["nothing"], client=client)
+    with Client(project=tmp_path) as nowhere, pytest.raises(ClientError, match="there is no gpuemu.toml"):
+        gpuemu.campaign(["relu"], client=nowhere)
+    with pytest.raises(ClientError, match="there is no op 'nothing'"):
+        gpuemu.campaign(["nothing"], client=campaign_client)
+    with pytest.raises(ClientError, match="there is no op 'nothing'"):
+        gpuemu.campaign({"nothing": relu}, client=client)
     with pytest.raises(ValueError, match="known: local, ray"):
         gpuemu.campaign(["relu"], engine="slurm", client=client)
     with pytest.raises(ValueError, match="one worker in this process"):
@@ -190,7 +194,9 @@ def test_a_project_travels_without_its_tools(tmp_path: Path) -> None:
 def test_options_of_ray_need_ray(daemon_home: Path, project: Path) -> None:
     write_project(project)
     program = Path(os.environ["GPUEMU_DAEMON"]).with_name("gpuemu")
-    ran = subprocess.run([program, "fuzz", "--workers", "2"], cwd=project, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [program, "fuzz", "--workers", "2"], cwd=project, capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 2 and "--workers needs a cluster" in ran.stderr and "--engine ray" in ran.stderr
     both = ["fuzz", "--engine", "ray", "--shard", "1/2"]
     ran = subprocess.run([program, *both], cwd=project, capture_output=True, text=True, check=False)

@@ -46,7 +46,7 @@ pub struct ReportOutput {
     /// Write the result to this file in place of standard output.
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Do not look for the smallest failing cases that an HTML report shows.
+    /// Do not look for the smallest failing cases, which an HTML report and a campaign on a cluster show.
     #[arg(long, alias = "no_minimize")]
     pub no_minimize: bool,
 }

@@ -112,14 +112,15 @@ def campaign(
     """Run many cases of many ops, on this machine or on a cluster, and keep all of them in one store.
 
     `ops` are names of ops that the project's `gpuemu.toml` defines, all of them if None, or functions by the
-    name of the op that they are kernels of. `engine="ray"` starts `workers` actors on the cluster at `address`,
-    each with `resources` (`{"GPU": 1}` puts them on nodes with a GPU); without an address a cluster is started
-    on this machine. The cases depend on `seed` and `iterations` alone: whoever runs which, the report is the one
-    that a single process gives.
+    name of the op that they are kernels of. `engine="ray"` starts `workers` actors on the cluster at
+    `address`, each with `resources` (`{"GPU": 1}` puts them on nodes with a GPU); without an address a
+    cluster is started on this machine. The cases depend on `seed` and `iterations` alone: whoever runs which,
+    the report is the one that a single process gives.
 
     A worker that dies loses its range, which another one runs again, once. Results are kept as ranges end: a
     campaign whose driver was killed goes on with `resume=True`, or with the number of its run. `settings` as
-    `gpuemu.check` takes them; ops of a project take `dtypes`, `layouts`, `values`, `min_shape` and `max_shape`.
+    `gpuemu.check` takes them; ops of a project take `dtypes`, `layouts`, `values`, `min_shape` and
+    `max_shape`.
     """
     __tracebackhide__ = True
     count = whole_number(iterations, "iterations", 1)
@@ -128,6 +129,7 @@ def campaign(
     store = CampaignStore(client)
     functions = list(ops.items()) if isinstance(ops, Mapping) else None
     drawn = settings_of("campaign", settings)
+    place = None if functions is not None else _project_of(client)
     status = _resumed(store, resume)
     if status is None:
         config: dict[str, Any] = {**_drawn(drawn, functions is None), "iterations": count}
@@ -137,7 +139,7 @@ def campaign(
         names = _names(functions) if functions is not None else list(ops or [])
         parts = range_count(count, workers)
         status = store.begin(names, config, parts, client_side=functions is not None)
-    work = _work(status, functions, drawn, framework, client)
+    work = _work(status, functions, drawn, framework, place)
     driver = Driver(store, status, chosen, progress)
     report = driver.run(work, minimize)
     found = CampaignReport(RunReport.from_json(report), driver.lost, driver.smallest, report)
@@ -195,7 +197,9 @@ def _drawn(settings: Settings, of_project: bool) -> dict[str, Any]:
             max_shape=settings.max_shape,
         )
         if own != settings:
-            raise TypeError("ops of a project are judged as gpuemu.toml says; tolerances and the like are set there")
+            raise TypeError(
+                "ops of a project are judged as gpuemu.toml says; tolerances and the like are set there"
+            )
     return {name: value for name, value in settings.drawn().items() if value}
 
 
@@ -204,7 +208,7 @@ def _work(
     functions: Sequence[tuple[str | CustomOp, Callable[..., Any]]] | None,
     settings: Settings,
     framework: str | BaseAdapter | None,
-    client: Client,
+    place: tuple[Path, str] | None,
 ) -> Work:
     if status.client_side != (functions is not None):
         kind = "functions" if status.client_side else "ops of the project"
@@ -226,6 +230,13 @@ def _work(
         # What cannot be begun here cannot be begun anywhere, and here it says why.
         work.open().close()
         return work
+    assert place is not None
+    root, configuration = place
+    return ProjectWork(pack(root), configuration, status.ops, status.config, status.parts)
+
+
+def _project_of(client: Client) -> tuple[Path, str]:
+    """Return the folder of a project and the name of its configuration."""
     reference = client.project
     if reference.get("config") is None:
         raise ClientError(
@@ -234,5 +245,4 @@ def _work(
             hint="name a project, or give functions: {'softmax': my_softmax}",
         )
     root, configuration = Path(reference["root"]), Path(reference["config"])
-    name = os.fspath(configuration.relative_to(root))
-    return ProjectWork(pack(root), name, status.ops, status.config, status.parts)
+    return root, os.fspath(configuration.relative_to(root))

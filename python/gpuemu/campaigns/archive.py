@@ -12,12 +12,22 @@ from gpuemu.errors import ClientError
 MOST_BYTES = 256 << 20
 """What the files of a project may have together."""
 
-_LEFT_OUT = (".git", ".hg", ".venv", "venv", "node_modules", "target", "__pycache__", ".mypy_cache", ".pytest_cache")
+_LEFT_OUT = (
+    ".git",
+    ".hg",
+    ".venv",
+    "venv",
+    "node_modules",
+    "target",
+    "__pycache__",
+    ".mypy_cache",
+    ".pytest_cache",
+)
 """Folders that no kernel is made of."""
 
 
 def pack(root: Path) -> bytes:
-    """Return the files of a project. Folders of tools, and links that lead out of the project, are left out."""
+    """Return the files of a project, without folders of tools and links that lead out of it."""
     content = io.BytesIO()
     size = 0
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:

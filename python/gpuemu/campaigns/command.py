@@ -1,7 +1,7 @@
 """`python -m gpuemu.campaigns.command`: a campaign for the command line.
 
-Reads what to do as one JSON object from stdin, and prints one JSON object a line: `progress` now and then, at the end
-`report` or `error`.
+Reads what to do as one JSON object from stdin, and prints one JSON object a line: `progress` now and then, at
+the end `ended` or `error`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The driver of a campaign: hands out ranges, keeps what comes back, and joins it at the end.
 
-Everything that was kept is in the store of the daemon. A driver that is killed loses the ranges that were under way,
-and another one goes on from there.
+Everything that was kept is in the store of the daemon. A driver that is killed loses the ranges that were
+under way, and another one goes on from there.
 """
 
 from __future__ import annotations
@@ -140,6 +140,13 @@ class Driver:
         done = self.status.planned if doing == "minimising" else cases + now
         self.progress(
             CampaignProgress(
-                done, planned, failed + failing, ranges, self.status.parts, self.engine.workers(), len(self.lost), doing
+                done,
+                planned,
+                failed + failing,
+                ranges,
+                self.status.parts,
+                self.engine.workers(),
+                len(self.lost),
+                doing,
             )
         )

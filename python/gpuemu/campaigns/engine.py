@@ -63,7 +63,7 @@ class Engine(Protocol):
         """End the workers, whatever they do."""
 
 
-class Cancelled(Exception):
+class CancelledError(Exception):
     """The task is not wanted any more."""
 
 
@@ -121,7 +121,7 @@ class LocalEngine:
     def _tell(self, cases: int, failed: int) -> None:
         self._progress = (cases, failed)
         if self._cancelled:
-            raise Cancelled
+            raise CancelledError
 
     def _work(self, task: Task) -> None:
         assert self._runner is not None

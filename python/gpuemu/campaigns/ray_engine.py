@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from gpuemu import __version__
-from gpuemu.campaigns.engine import Cancelled, Done, Task
+from gpuemu.campaigns.engine import CancelledError, Done, Task
 from gpuemu.campaigns.work import Work
 from gpuemu.errors import ClientError
 
@@ -46,7 +47,7 @@ class RayWorker:
     def _tell(self, cases: int, failed: int) -> None:
         self._progress = (cases, failed)
         if self._cancelled:
-            raise Cancelled
+            raise CancelledError
 
 
 class _Actor:
@@ -71,7 +72,7 @@ class RayEngine:
         workers: int | None = None,
         resources: Mapping[str, float] | None = None,
     ) -> None:
-        """Nothing is started yet. `resources` is what one worker needs: `{"CPU": 1, "GPU": 1}`, or any of Ray's."""
+        """Start nothing yet. `resources` is what one worker needs, by the names that Ray has."""
         try:
             import ray
         except ImportError as error:
@@ -207,11 +208,9 @@ class RayEngine:
         answered, _ = self._ray.wait(asked, num_returns=len(asked), timeout=0)
         for actor in busy:
             if actor.asked in answered:
-                try:
+                # Of a worker that has died its task says what became of it.
+                with contextlib.suppress(self._ray.exceptions.RayError):
                     actor.progress = self._ray.get(actor.asked)
-                except self._ray.exceptions.RayError:
-                    # Its task says what became of it.
-                    pass
                 actor.asked = None
 
     def progress(self) -> tuple[int, int]:

@@ -96,7 +96,9 @@ class ProjectRunner:
 
     def minimise(self, op: str, seed: int) -> dict[str, Any] | None:
         """Shrink the failing case of a seed."""
-        config = {name: value for name, value in self._work.config.items() if name not in ("iterations", "seed")}
+        config = {
+            name: value for name, value in self._work.config.items() if name not in ("iterations", "seed")
+        }
         try:
             answer = self._do("Minimize", None, op_name=op, seed=str(seed), config=config)
         except ClientError as error:

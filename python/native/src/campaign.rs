@@ -256,8 +256,8 @@ impl Campaign {
         let first = std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel::<Prepared>(AHEAD);
             let replayed = (0..).zip(plan.replayed.iter().copied());
-            let before = plan.replayed.len() as u64;
-            let drawn = shard.cases(plan.cases).map(|index| (before + index, case_seed(plan.base_seed, index)));
+            let (before, base_seed) = (plan.replayed.len() as u64, plan.base_seed);
+            let drawn = shard.cases(plan.cases).map(move |index| (before + index, case_seed(base_seed, index)));
             let seeds = replayed.chain(drawn);
             scope.spawn(move || {
                 for (index, seed) in seeds {

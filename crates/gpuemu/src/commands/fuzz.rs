@@ -76,9 +76,6 @@ pub struct Arguments {
     /// Go on with a campaign whose driver was killed, the newest one or the one of a run.
     #[arg(long, value_name = "RUN", num_args = 0..=1)]
     resume: Option<Option<u64>>,
-    /// Do not shrink failures on the cluster.
-    #[arg(long)]
-    no_minimize: bool,
     #[command(flatten)]
     cases: CaseOptions,
     #[command(flatten)]
@@ -145,7 +142,7 @@ fn on_cluster(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expe
             Some(None) => Value::Bool(true),
             Some(Some(run)) => Value::String(run.to_string()),
         },
-        minimize: !arguments.no_minimize,
+        minimize: !arguments.output.no_minimize,
         settings,
         project: session.project().root.display().to_string(),
     };
@@ -159,7 +156,6 @@ fn refuse_options_of_ray(arguments: &Arguments) -> Result<(), ExpectedError> {
         ("--workers", arguments.workers.is_some()),
         ("--resources", !arguments.resources.is_empty()),
         ("--resume", arguments.resume.is_some()),
-        ("--no-minimize", arguments.no_minimize),
     ];
     match given.into_iter().find(|(_, given)| *given) {
         Some((option, _)) => Err(ExpectedError::new(format!("{option} needs a cluster"), "add --engine ray")),
