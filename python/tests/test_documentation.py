@@ -137,7 +137,14 @@ def needs_of(text: str) -> str | None:
 
 def pages() -> list[Path]:
     """Return the pages that have something to do."""
-    return [page for page in sorted(DOCS.rglob("*.md")) if steps_in(page.read_text(encoding="utf-8"))]
+    found = []
+    for page in sorted(DOCS.rglob("*.md")):
+        try:
+            if steps_in(page.read_text(encoding="utf-8")):
+                found.append(page)
+        except MarkError as error:
+            raise MarkError(f"{page.relative_to(DOCS)}, {error}") from error
+    return found
 
 
 def require(needs: str | None) -> None:
