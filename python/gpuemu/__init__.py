@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpuemu import cuda, emulation, frameworks, iterators, rng, tolerances, triton
+    from gpuemu.campaigns import CampaignReport, campaign
     from gpuemu.checking import check
     from gpuemu.client import Client, GpuemuClient
     from gpuemu.custom_op import CustomOp, op
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CampaignReport": "gpuemu.campaigns",
     "CheckReport": "gpuemu.reports",
     "Client": "gpuemu.client",
     "ClientError": "gpuemu.errors",
@@ -37,6 +39,7 @@ _HOMES = {
     "Precision": "gpuemu.precision",
     "ValidationError": "gpuemu.errors",
     "ValidationResult": "gpuemu.results",
+    "campaign": "gpuemu.campaigns",
     "check": "gpuemu.checking",
     "op": "gpuemu.custom_op",
     "validate": "gpuemu.validation",
@@ -44,6 +47,7 @@ _HOMES = {
 _MODULES = ("cuda", "emulation", "frameworks", "iterators", "rng", "tolerances", "triton")
 
 __all__ = [
+    "CampaignReport",
     "CheckReport",
     "Client",
     "ClientError",
@@ -56,6 +60,7 @@ __all__ = [
     "Precision",
     "ValidationError",
     "ValidationResult",
+    "campaign",
     "check",
     "cuda",
     "emulation",

@@ -214,6 +214,8 @@ class Plan:
     fail_fast: bool = False
     repeats: int = 1000
     repeat_seconds: float = 0.5
+    shard: tuple[int, int] | None = None
+    """Only the cases of one part of so many, counted from 1; the report then has what joining it takes."""
 
     def to_json(self) -> str:
         """Return the plan as the engine reads it."""
@@ -225,6 +227,7 @@ class Plan:
                 "replayed": [str(seed_number(seed)) for seed in self.replayed],
                 "base_seed": str(seed_number(self.seed)),
                 "cases": cases,
+                "shard": None if self.shard is None else {"index": self.shard[0], "count": self.shard[1]},
                 "seconds": None if self.seconds is None else float(self.seconds),
                 "fail_fast": bool(self.fail_fast),
                 "repeats": whole_number(self.repeats, "repeats"),

@@ -24,7 +24,15 @@ _SHARED_FROM = 256 << 10
 
 _MOST_SEGMENTS = 4
 
-_DONE_ONCE = ("RecordResults", "SubmitOutput", "DeleteBaseline", "Shutdown")
+_DONE_ONCE = (
+    "RecordResults",
+    "SubmitOutput",
+    "DeleteBaseline",
+    "Shutdown",
+    "BeginCampaign",
+    "KeepMinimized",
+    "EndCampaign",
+)
 """Requests that would do something else the second time."""
 
 
@@ -57,6 +65,13 @@ class Connection:
         """Return what the daemon answers; an error that it answers is raised."""
         answer, payload = self._exchange(self._daemon, {"type": kind, **fields}, tensors, timeout)
         return raised(read_answer(answer, payload))
+
+    def ask_plain(self, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the daemon answers, as JSON has it; an error that it answers is raised."""
+        answer, _ = self._exchange(self._daemon, {"type": kind, **fields}, None, None)
+        if answer.get("type") == "Error":
+            raised(read_answer(answer))
+        return answer
 
     def ask_text(self, kind: str, request: str) -> Any:
         """Return what the daemon answers to a request that is JSON already."""

@@ -99,6 +99,13 @@ class Client:
         present = {name: value for name, value in fields.items() if value is not None}
         return self._connection.ask(kind, {"project": self.project, **present}, tensors)
 
+    def ask_plain(self, kind: str, **fields: Any) -> dict[str, Any]:
+        """Ask for anything about the project, and return the answer as JSON has it.
+
+        A request's type and fields, as `docs/reference/protocol.md` has them.
+        """
+        return self._connection.ask_plain(kind, {"project": self.project, **fields})
+
     # The daemon.
 
     def ping(self, timeout: float | None = None) -> Pong:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import os
 from typing import Any
 
@@ -22,6 +23,18 @@ def require(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        if os.environ.get("GPUEMU_REQUIRE_FRAMEWORKS") == "1" or os.environ.get("CI") == "true":
+        if _must_be_there():
             raise
         pytest.skip(f"{name} cannot be imported: {error}", allow_module_level=True)
+
+
+def require_installed(name: str) -> None:
+    """Do as `require` does for tests whose own processes import the package: here that would take seconds."""
+    if importlib.util.find_spec(name) is None:
+        if _must_be_there():
+            raise ModuleNotFoundError(f"{name} is not installed", name=name)
+        pytest.skip(f"{name} is not installed", allow_module_level=True)
+
+
+def _must_be_there() -> bool:
+    return os.environ.get("GPUEMU_REQUIRE_FRAMEWORKS") == "1" or os.environ.get("CI") == "true"

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LARGEST_WHEEL = 40 << 20
 
 # Without these there is no build; the tests and the documents come along.
-SOURCE_FOLDERS = ["corpus", "crates", "docs", "integrations", "python", "testdata", "xtask"]
+SOURCE_FOLDERS = ["corpus", "crates", "docs", "examples", "integrations", "python", "testdata", "xtask"]
 SOURCE_FILES = [
     "Cargo.toml",
     "Cargo.lock",

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::failure::Failure;
 use crate::node_environment::{self, NodeEnvironment};
-use crate::python_environment::{self, DEVELOPMENT, FRAMEWORKS, KERNELS, PythonEnvironment};
+use crate::python_environment::{self, DEVELOPMENT, DOCUMENTATION, FRAMEWORKS, KERNELS, PythonEnvironment};
 use crate::steps::Step;
 
 /// Each environment, or why there is none.
@@ -14,6 +14,7 @@ pub struct Environments {
     development: Option<Result<PythonEnvironment, Failure>>,
     frameworks: Option<Pending<Result<PythonEnvironment, Failure>>>,
     kernels: Option<Pending<Result<PythonEnvironment, Failure>>>,
+    documentation: Option<Pending<Result<PythonEnvironment, Failure>>>,
     node: Option<Pending<Node>>,
 }
 
@@ -35,6 +36,8 @@ impl Environments {
             frameworks: needed(Step::needs_frameworks)
                 .then(|| Pending::start(|| python_environment::prepare(&FRAMEWORKS))),
             kernels: needed(Step::needs_kernels).then(|| Pending::start(|| python_environment::prepare(&KERNELS))),
+            documentation: needed(Step::needs_documentation)
+                .then(|| Pending::start(|| python_environment::prepare(&DOCUMENTATION))),
             node: needed(Step::needs_node).then(|| Pending::start(move || Node::prepare(with_code_server))),
         }
     }
@@ -52,6 +55,11 @@ impl Environments {
     /// The environment with the tools and compilers of kernels.
     pub fn kernels(&self) -> Result<&PythonEnvironment, String> {
         waited_for(self.kernels.as_ref(), "environment with the compilers of kernels")
+    }
+
+    /// The environment that the documentation is built in.
+    pub fn documentation(&self) -> Result<&PythonEnvironment, String> {
+        waited_for(self.documentation.as_ref(), "environment for the documentation")
     }
 
     /// Node.js.

@@ -56,7 +56,7 @@ pub fn session(
 }
 
 /// Makes the package, without a word of warning.
-fn package(node: &NodeEnvironment) -> Result<PathBuf, Failure> {
+pub fn package(node: &NodeEnvironment) -> Result<PathBuf, Failure> {
     install_packages(node)?;
     let dist = folder()?.join("dist");
     fs::create_dir_all(&dist).map_err(|error| cannot("create", &dist.display(), &error))?;

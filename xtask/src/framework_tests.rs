@@ -22,6 +22,9 @@ pub const TENSORFLOW: &str = "tensorflow";
 /// Like [`PYTORCH`]: references in several frameworks, against those of the engine.
 pub const INDEPENDENT: &str = "independent";
 
+/// Like [`PYTORCH`]: campaigns on a cluster, for which Ray is among the frameworks.
+pub const RAY: &str = "on_ray";
+
 /// Like [`PYTORCH`]: kernels that are compiled, which the step of that name runs beside the Rust tests of them.
 pub const KERNELS: &str = "kernels";
 
@@ -38,6 +41,7 @@ pub const WITHOUT_FRAMEWORKS: &[&str] = &[
     "--ignore-glob=python/tests/test_*pytorch*.py",
     "--ignore-glob=python/tests/test_*jax*.py",
     "--ignore-glob=python/tests/test_*tensorflow*.py",
+    "--ignore-glob=python/tests/test_*on_ray*.py",
     "--ignore-glob=python/tests/test_*independent*.py",
     "--ignore-glob=python/tests/test_*kernels*.py",
     "--ignore-glob=python/tests/test_*browser*.py",

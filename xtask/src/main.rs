@@ -1,9 +1,10 @@
-//! The development commands of gpuemu: `cargo xtask test`, `lint`, `bench`, `torture` and `vectors`.
+//! The development commands of gpuemu: `cargo xtask test`, `lint`, `bench`, `torture`, `docs`, `release` and `vectors`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a terminal program: what it prints is its purpose")]
 
 mod bench;
 mod cache;
 mod corpus_check;
+mod documentation;
 mod environment_key;
 mod environments;
 mod extension;
@@ -14,6 +15,7 @@ mod node_environment;
 mod package;
 mod process;
 mod python_environment;
+mod release;
 mod repository;
 mod runner;
 mod steps;
@@ -69,6 +71,10 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<String>,
     },
+    /// Build the documentation as a site; a link that leads nowhere is a failure.
+    Docs,
+    /// Build everything that users install into one folder, with checksums: the wheel, the programs, the extension.
+    Release,
     /// Write the test vectors that the Rust and the Python suites share.
     Vectors {
         /// Write nothing; fail if the files on disk differ from what would be written.
@@ -99,6 +105,8 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Lint => run_steps(&steps::lint_steps()),
         Command::Bench { arguments } => bench::run(&arguments),
         Command::Torture { arguments } => torture::run(&arguments),
+        Command::Docs => documentation::run(),
+        Command::Release => release::run(),
         Command::Vectors { check } => vectors::run(check),
     }
 }

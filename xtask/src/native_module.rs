@@ -30,6 +30,11 @@ impl Built {
         command.env("GPUEMU_TEST_PROGRAM", &self.program).env("GPUEMU_DAEMON", &self.daemon);
     }
 
+    /// The programs.
+    pub fn programs(&self) -> [&Path; 2] {
+        [&self.program, &self.daemon]
+    }
+
     /// The folder that cargo builds into.
     pub fn target_folder(&self) -> Result<&Path, Failure> {
         self.program

@@ -31,9 +31,7 @@ pub fn run(python: &PythonEnvironment) -> Result<(), Failure> {
     remove(&folder)?;
     fs::create_dir_all(&wheels).map_err(|error| cannot("create", &wheels.display(), &error))?;
 
-    let wheel = build_wheel(python, &wheels)?;
-    let source = build_source_archive(python, &wheels)?;
-    process::run(python.python()?.arg(CONTENTS_SCRIPT).args([&wheel, &source]))?;
+    let wheel = build(python, &wheels)?;
     let installed = install(python, &wheel, &environment)?;
     for program in ["gpuemu", "gpuemu-daemon"] {
         check_version(&program_in(&environment, program))?;
@@ -44,6 +42,14 @@ pub fn run(python: &PythonEnvironment) -> Result<(), Failure> {
     );
     process::run(as_a_user(installed.python()?.args(["-I", "-c", &import])))?;
     process::run(as_a_user(installed.python()?.arg(EXAMPLE_SCRIPT)))
+}
+
+/// Builds the wheel and the source archive into a folder, and looks into both; the wheel.
+pub fn build(python: &PythonEnvironment, folder: &Path) -> Result<PathBuf, Failure> {
+    let wheel = build_wheel(python, folder)?;
+    let source = build_source_archive(python, folder)?;
+    process::run(python.python()?.arg(CONTENTS_SCRIPT).args([&wheel, &source]))?;
+    Ok(wheel)
 }
 
 fn build_wheel(python: &PythonEnvironment, wheels: &Path) -> Result<PathBuf, Failure> {
@@ -127,7 +133,8 @@ fn as_a_user(command: &mut Command) -> &mut Command {
     command
 }
 
-fn remove(folder: &Path) -> Result<(), Failure> {
+/// Removes a folder, if it is there.
+pub fn remove(folder: &Path) -> Result<(), Failure> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(cannot("remove", &folder.display(), &error)),
         _ => Ok(()),

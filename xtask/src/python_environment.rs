@@ -39,6 +39,13 @@ pub const KERNELS: Packages = Packages {
     oldest_python: (3, 10),
 };
 
+/// What the site of the documentation is built with.
+pub const DOCUMENTATION: Packages = Packages {
+    requirements: "python/requirements-docs.txt",
+    options: &["--no-deps", "--only-binary", ":all:"],
+    oldest_python: (3, 10),
+};
+
 /// The Python that the environments are made with.
 pub const SYSTEM_PYTHON: &str = if cfg!(windows) { "python" } else { "python3" };
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::environments::Environments;
-use crate::framework_tests::{INDEPENDENT, JAX, PYTORCH, TENSORFLOW, WITHOUT_FRAMEWORKS};
+use crate::framework_tests::{INDEPENDENT, JAX, PYTORCH, RAY, TENSORFLOW, WITHOUT_FRAMEWORKS};
 use crate::summary::Outcome;
 use crate::work::Work;
 
@@ -56,12 +56,14 @@ pub const STEPS: &[Step] = &[
     Step::new("ruff", 15, Work::Python(&["-m", "ruff", "check"])).lint(),
     Step::new("ruff-format", 15, Work::Python(&["-m", "ruff", "format", "--check"])).lint(),
     Step::new("mypy", 60, Work::Python(&["-m", "mypy", "--strict"])).lint(),
+    Step::new("docs", 60, Work::Documentation),
     Step::new("native", 400, Work::Native),
     Step::new("pytest", 120, Work::PythonBesideNative(WITHOUT_FRAMEWORKS)),
     Step::new("pytorch", 180, Work::Framework(PYTORCH)),
     Step::new("independent", 300, Work::Framework(INDEPENDENT)),
     Step::new("jax", 180, Work::Framework(JAX)),
     Step::new("tensorflow", 180, Work::Framework(TENSORFLOW)),
+    Step::new("ray", 240, Work::Framework(RAY)),
     Step::new("kernels", 300, Work::CargoBesideKernels(KERNEL_TESTS)),
     Step::new("browser", 60, Work::Browser),
     Step::new("vectors", 60, Work::PythonBesideNative(&[VECTORS_SCRIPT, "--check"])),
@@ -86,6 +88,11 @@ impl Step {
     /// Whether the step needs the environment with the tools and compilers of kernels.
     pub fn needs_kernels(&self) -> bool {
         self.work.needs_kernels()
+    }
+
+    /// Whether the step needs the environment that the documentation is built in.
+    pub fn needs_documentation(&self) -> bool {
+        self.work.needs_documentation()
     }
 
     /// Whether the step needs Node.js.

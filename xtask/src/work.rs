@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::python_environment::PythonEnvironment;
 use crate::summary::Outcome;
 use crate::{
-    corpus_check, extension, framework_tests, native_module, package, process, supply_chain, system_packages, torture,
+    corpus_check, documentation, extension, framework_tests, native_module, package, process, supply_chain, system_packages, torture,
 };
 
 /// The work of a step.
@@ -37,6 +37,8 @@ pub enum Work {
     CorpusCheck,
     /// Reads what the crates are that gpuemu is made of.
     SupplyChain,
+    /// Builds the documentation as a site.
+    Documentation,
     /// The short form of crashes, power cuts, hostile input, load and faults.
     Torture,
 }
@@ -45,7 +47,7 @@ impl Work {
     /// Whether the environment that the package is checked in is needed.
     pub fn needs_python(&self) -> bool {
         let without = matches!(self, Self::Cargo(_) | Self::CargoBesideKernels(_) | Self::Framework(_));
-        !without && !matches!(self, Self::CorpusCheck | Self::Extension | Self::SupplyChain)
+        !without && !matches!(self, Self::CorpusCheck | Self::Extension | Self::SupplyChain | Self::Documentation)
     }
 
     /// Whether the environment with the frameworks is needed.
@@ -56,6 +58,11 @@ impl Work {
     /// Whether the environment with the tools and compilers of kernels is needed.
     pub fn needs_kernels(&self) -> bool {
         matches!(self, Self::CargoBesideKernels(_))
+    }
+
+    /// Whether the environment that the documentation is built in is needed.
+    pub fn needs_documentation(&self) -> bool {
+        matches!(self, Self::Documentation)
     }
 
     /// Whether Node.js is needed.
@@ -73,6 +80,7 @@ impl Work {
         let environment = match self {
             Self::Framework(_) => environments.frameworks(),
             Self::CargoBesideKernels(_) => environments.kernels(),
+            Self::Documentation => environments.documentation(),
             _ => environments.development(),
         };
         let result = match (self, environment) {
@@ -99,6 +107,7 @@ impl Work {
                 Ok(Some(missing)) => return Outcome::Skipped(format!("{missing} is not installed")),
                 Err(failure) => Err(failure),
             },
+            (Self::Documentation, Ok(python)) => documentation::build(python),
             (Self::Package, Ok(python)) => package::run(python),
             (Self::Torture, Ok(python)) => torture::perform(torture::SHORT, Some(python)),
             (Self::ExtensionSession, Ok(python)) => {
@@ -137,6 +146,7 @@ impl Work {
             Self::Extension => extension::CHECK_COMMANDS.to_string(),
             Self::ExtensionSession => extension::SESSION_COMMAND.to_string(),
             Self::Package => "python -m pip wheel, install the wheel, run the README's Python example".to_string(),
+            Self::Documentation => documentation::COMMAND.to_string(),
             Self::SupplyChain => "cargo metadata, with the licences of deny.toml".to_string(),
             Self::Torture => format!("cargo xtask torture {}", torture::SHORT.join(" ")),
             Self::CorpusCheck => format!("cargo {}", corpus_check::ARGUMENTS.join(" ")),

@@ -27,7 +27,7 @@ use row::Row;
 /// A group of rows, by name.
 type Group = (&'static str, fn() -> Vec<Row>);
 
-const GROUPS: [Group; 13] = [
+const GROUPS: [Group; 14] = [
     ("comparison", comparison::rows),
     ("generation", generation::rows),
     ("references", references::rows),
@@ -41,6 +41,7 @@ const GROUPS: [Group; 13] = [
     ("ptx", ptx::rows),
     ("machine", machine::rows),
     ("python", python::rows),
+    ("campaign", python::campaign_rows),
 ];
 
 fn main() -> ExitCode {

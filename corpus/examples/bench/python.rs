@@ -7,18 +7,27 @@ use crate::row::Row;
 
 /// The rows of this group.
 pub fn rows() -> Vec<Row> {
-    measure().unwrap_or_else(|reason| {
+    measured("GPUEMU_BENCH_PYTHON", "measure.py")
+}
+
+/// Campaigns on a Ray cluster of this machine.
+pub fn campaign_rows() -> Vec<Row> {
+    measured("GPUEMU_BENCH_RAY_PYTHON", "campaign.py")
+}
+
+fn measured(python: &str, script: &str) -> Vec<Row> {
+    measure(python, script).unwrap_or_else(|reason| {
         eprintln!("the Python package could not be measured: {reason}");
         Vec::new()
     })
 }
 
-fn measure() -> Result<Vec<Row>, String> {
+fn measure(python: &str, script: &str) -> Result<Vec<Row>, String> {
     let known =
         |name: &str| std::env::var_os(name).ok_or(format!("{name} is not set: run this by `cargo xtask bench`"));
-    let python = known("GPUEMU_BENCH_PYTHON")?;
+    let python = known(python)?;
     // Looked up when the program runs, not when it is compiled: clones may share one target folder.
-    let script = PathBuf::from(known("CARGO_MANIFEST_DIR")?).join("../python/bench/measure.py");
+    let script = PathBuf::from(known("CARGO_MANIFEST_DIR")?).join("../python/bench").join(script);
     let output = Command::new(python)
         .arg(script)
         .stderr(Stdio::inherit())

@@ -2,12 +2,14 @@
 
 mod browser;
 mod changed;
+mod cluster;
 mod commands;
 mod exit_code;
 pub mod expected_error;
 pub mod format;
 mod markup;
 mod progress;
+pub mod reference;
 pub mod report;
 pub mod session;
 pub mod signing;

@@ -128,6 +128,11 @@ impl Session {
         Ok(answer?)
     }
 
+    /// Whether nothing but errors is wanted on stderr.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Says something that is not the result, unless nothing but errors is wanted.
     pub fn say(&self, text: &str) {
         if !self.quiet {

@@ -7,6 +7,7 @@ use gpuemu_common::DType;
 use gpuemu_common::finding::{BugClass, Outcome};
 use gpuemu_common::report::OpReport;
 use gpuemu_common::rng::case_seed;
+use gpuemu_common::shard::Shard;
 use gpuemu_daemon::configured_op::ConfiguredOp;
 use gpuemu_daemon::service::tally::Tally;
 use gpuemu_engine::case::materialise;
@@ -47,6 +48,9 @@ struct Plan {
     base_seed: u64,
     /// Cases in all, those replayed not counted.
     cases: u64,
+    /// Only the cases of one shard, and what joining it with the others takes.
+    #[serde(default)]
+    shard: Option<Shard>,
     /// Seconds after which no new case is begun.
     seconds: Option<f64>,
     /// Stop at the first failure.
@@ -73,6 +77,8 @@ struct Prepared {
     case: Result<Case, String>,
     expected: Option<Result<Vec<Expectation>, OpError>>,
     seed: u64,
+    /// Its place among the cases of the run.
+    index: u64,
 }
 
 /// The cases of one op for one callable.
@@ -240,34 +246,41 @@ impl Campaign {
         let started = Instant::now();
         let limit = plan.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
         let deadline = limit.and_then(|limit| started.checked_add(limit));
-        let total = plan.replayed.len() as u64 + plan.cases;
-        let mut tally = Tally::new(&self.fitted.name, &self.fitted.warnings);
+        let shard = plan.shard.unwrap_or(Shard::WHOLE);
+        let total = plan.replayed.len() as u64 + shard.size(plan.cases);
+        let tally = Tally::new(&self.fitted.name, &self.fitted.warnings);
+        let mut tally = if plan.shard.is_some() { tally.keep_part() } else { tally };
         // A reference in Python would wait for the callable and may not be made for two threads.
         let (subject, sampler) = (self.fitted.subject.clone(), self.fitted.sampler.clone());
         let ahead = self.op.get().reference.is_none();
         let first = std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel::<Prepared>(AHEAD);
-            let seeds = plan.replayed.iter().copied();
-            let seeds = seeds.chain((0..plan.cases).map(|index| case_seed(plan.base_seed, index)));
+            let replayed = (0..).zip(plan.replayed.iter().copied());
+            let before = plan.replayed.len() as u64;
+            let drawn = shard.cases(plan.cases).map(|index| (before + index, case_seed(plan.base_seed, index)));
+            let seeds = replayed.chain(drawn);
             scope.spawn(move || {
-                for seed in seeds {
+                for (index, seed) in seeds {
                     let descriptor = subject.describe(&sampler, seed);
                     let case = materialise(subject.schema(), &descriptor).map_err(|error| error.to_string());
                     let expected = case.as_ref().ok().filter(|_| ahead).map(|case| subject.expect(case));
-                    if sender.send(Prepared { case, expected, seed }).is_err() {
+                    if sender.send(Prepared { case, expected, seed, index }).is_err() {
                         break;
                     }
                 }
             });
             self.consume(&receiver, plan, deadline, total, &mut tally, &mut outlet)
         })?;
-        if let Some((case, verdict)) = first.filter(|_| tally.report.failed == 0 && plan.repeats > 0) {
-            self.repeat(&case, verdict, plan, &mut tally, &mut outlet)?;
+        if let Some((index, case, verdict)) = first.filter(|_| tally.report.failed == 0 && plan.repeats > 0) {
+            self.repeat(index, &case, verdict, plan, &mut tally, &mut outlet)?;
         }
         outlet.flush()?;
         let mut report = tally.conclude(self.op.get().warn_threshold);
         if self.runner.surplus() {
             report.not_checked.push("optional outputs".to_string());
+            // Joined, it is what the cases say.
+            let last = report.part.as_mut().and_then(|part| part.cases.last_mut());
+            last.into_iter().for_each(|facts| facts.not_checked.push("optional outputs".to_string()));
         }
         report.planned = if plan.seconds.is_some() { report.cases } else { total };
         report.runner.clone_from(&gpuemu_engine::Runner::description(&self.runner).name);
@@ -285,10 +298,10 @@ impl Campaign {
         total: u64,
         tally: &mut Tally,
         outlet: &mut Outlet,
-    ) -> PyResult<Option<(Case, Verdict)>> {
-        let mut first: Option<(Case, Verdict)> = None;
+    ) -> PyResult<Option<(u64, Case, Verdict)>> {
+        let mut first: Option<(u64, Case, Verdict)> = None;
         let mut explained = false;
-        for Prepared { case, expected, seed } in receiver.iter() {
+        for Prepared { case, expected, seed, index } in receiver.iter() {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 break;
             }
@@ -302,7 +315,7 @@ impl Campaign {
             let subject = &self.fitted.subject;
             let expected = expected.unwrap_or_else(|| subject.expect(&case));
             let mut verdict = judge_expected(subject, &case, expected, &mut self.runner);
-            if let (true, false, Some((earlier, _))) = (verdict.failed(), explained, &first) {
+            if let (true, false, Some((_, earlier, _))) = (verdict.failed(), explained, &first) {
                 explained = true;
                 let (_, again) = repeat(subject, earlier, &mut self.runner, 1, Duration::ZERO);
                 if let (Some(_), Some(finding)) = (again, verdict.findings.first_mut()) {
@@ -316,14 +329,14 @@ impl Campaign {
             self.broken()?;
             let result = self.op.get().result(&verdict, &case);
             outlet.keep(serde_json::to_string(&result).unwrap_or_default())?;
-            tally.add(&verdict, &result);
+            tally.add(index, &verdict, &result);
             if verdict.outcome == Outcome::Error {
                 tally.stop(verdict.undetermined.unwrap_or_default());
                 break;
             }
             let failed = verdict.failed();
             if first.is_none() && verdict.outcome == Outcome::Passed && verdict.elements.compared > 0 {
-                first = Some((case, verdict));
+                first = Some((index, case, verdict));
             }
             outlet.pause(&tally.report, total)?;
             if failed && plan.fail_fast {
@@ -336,6 +349,7 @@ impl Campaign {
     /// The first case again, many times: what was right in the first calls must stay right.
     fn repeat(
         &mut self,
+        index: u64,
         case: &Case,
         mut verdict: Verdict,
         plan: &Plan,
@@ -350,7 +364,7 @@ impl Campaign {
             verdict.findings = vec![finding];
             let result = self.op.get().result(&verdict, case);
             outlet.keep(serde_json::to_string(&result).unwrap_or_default())?;
-            tally.fail(&verdict, &result);
+            tally.fail(index, &verdict, &result);
         }
         Ok(())
     }

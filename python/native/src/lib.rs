@@ -8,6 +8,7 @@ mod client_error;
 mod emulation;
 mod kernel_source;
 mod layouts;
+mod local_service;
 mod options;
 mod project;
 mod random;
@@ -28,6 +29,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<shared_segment::SharedSegment>()?;
     module.add_class::<ready_op::ReadyOp>()?;
     module.add_class::<campaign::Campaign>()?;
+    module.add_class::<local_service::LocalService>()?;
     module.add_class::<emulation::KernelProgram>()?;
     module.add_function(wrap_pyfunction!(kernel_source::compile_cuda, module)?)?;
     module.add_function(wrap_pyfunction!(project::project_reference, module)?)?;

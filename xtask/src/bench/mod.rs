@@ -27,6 +27,15 @@ pub fn run(args: &[String]) -> Result<(), Failure> {
             Err(failure) => eprintln!("no Triton to measure beside: {failure}"),
         }
     }
+    if args.is_empty() || args.iter().any(|argument| argument == "campaign") {
+        let frameworks = python_environment::prepare(&python_environment::FRAMEWORKS);
+        match frameworks.and_then(|environment| environment.python()) {
+            Ok(python) => {
+                command.env("GPUEMU_BENCH_RAY_PYTHON", python.get_program());
+            }
+            Err(failure) => eprintln!("no Ray to measure campaigns on: {failure}"),
+        }
+    }
     process::run(&mut command)
 }
 

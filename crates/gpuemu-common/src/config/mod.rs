@@ -15,6 +15,7 @@ pub mod launch;
 mod load;
 mod located;
 mod merge;
+mod reference;
 mod resolve;
 mod tables;
 mod text_range;
@@ -25,6 +26,7 @@ pub use error::{ConfigError, InvalidFile};
 pub use kernels::{ArtifactChecks, CompileTable, Kernel, Lint, SourceKind, architecture_number, check_architecture};
 pub use load::{Environment, find_project_file, kernels_of, load, load_daemon, load_file, load_text};
 pub use located::Located;
+pub use reference::reference_page;
 pub use resolve::{
     Ci, Config, Daemon, DimensionRange, ExpectedFailure, Op, OpSource, Policies, Project, Seed, Storage, Validation,
 };

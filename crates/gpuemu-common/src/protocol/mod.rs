@@ -2,6 +2,7 @@
 //! header is such an object.
 
 mod calibrate;
+mod campaign;
 mod error_code;
 mod frame;
 mod illustrate;
@@ -11,6 +12,7 @@ mod response;
 mod tensor_data;
 
 pub use calibrate::{Calibrate, CalibrationReport, DtypeCalibration};
+pub use campaign::{BeginCampaign, CampaignReference, CampaignStatus, GetRun, KeepMinimized, KeepPart};
 pub use error_code::ErrorCode;
 pub use frame::{Frame, FrameError, MAGIC};
 pub use illustrate::{Illustrate, Illustration, SmallestCase};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::calibrate::Calibrate;
+use super::campaign::{BeginCampaign, CampaignReference, GetRun, KeepMinimized, KeepPart};
 use super::illustrate::Illustrate;
 use super::inspect_kernels::InspectKernels;
 use super::tensor_data::{NamedTensorData, TensorData};
@@ -79,6 +80,18 @@ pub enum Request {
     SubmitOutput(SubmitOutput),
     /// Keep verdicts that a client reached in its own process.
     RecordResults(RecordResults),
+    /// Everything that a run left of one op, in the order of its cases.
+    GetRun(GetRun),
+    /// Begin a run whose parts others make.
+    BeginCampaign(BeginCampaign),
+    /// How far is a campaign?
+    GetCampaign(CampaignReference),
+    /// Keep a part of a campaign.
+    KeepPart(KeepPart),
+    /// Keep the smallest form of a failure that was shrunk elsewhere.
+    KeepMinimized(KeepMinimized),
+    /// Join the parts of a campaign, all of which are kept.
+    EndCampaign(CampaignReference),
     /// Do something long in the background.
     SubmitJob {
         /// What to do.

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::calibrate::CalibrationReport;
+use super::campaign::CampaignStatus;
 use super::error_code::ErrorCode;
 use super::illustrate::Illustration;
 use super::tensor_data::NamedTensorData;
@@ -131,6 +132,11 @@ pub enum Response {
         /// The run that they belong to: later ones of the same campaign name it.
         #[serde(with = "seed_text")]
         run: u64,
+    },
+    /// How far a campaign is.
+    Campaign {
+        /// Its state.
+        campaign: CampaignStatus,
     },
     /// A job.
     Job {

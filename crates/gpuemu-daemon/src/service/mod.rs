@@ -5,6 +5,7 @@ mod baselines;
 mod calibrate;
 mod campaign;
 mod cases;
+mod distributed;
 mod evidence;
 pub mod expected;
 mod illustrate;
@@ -163,6 +164,12 @@ impl Service {
             Request::GetTestBatch(request) => return self.test_batch(&request),
             Request::SubmitOutput(request) => self.submit_output(&request, payload)?,
             Request::RecordResults(request) => self.record_results(request, payload)?,
+            Request::GetRun(request) => self.get_run(&request)?,
+            Request::BeginCampaign(request) => self.begin_campaign(&request)?,
+            Request::GetCampaign(request) => self.get_campaign(&request)?,
+            Request::KeepPart(request) => self.keep_part(request, payload)?,
+            Request::KeepMinimized(request) => self.keep_minimized(&request, payload)?,
+            Request::EndCampaign(request) => self.end_campaign(&request)?,
             Request::SubmitJob { job } => self.submit(*job)?,
             Request::JobStatus(request) => {
                 let job = self.job(request.job)?;

@@ -91,7 +91,7 @@ impl Service {
     }
 }
 
-fn check_name(name: &str) -> Result<(), Failure> {
+pub(super) fn check_name(name: &str) -> Result<(), Failure> {
     if name.trim().is_empty() {
         return Err(Failure::invalid("'op_name' is empty"));
     }
@@ -103,7 +103,7 @@ fn check_name(name: &str) -> Result<(), Failure> {
 }
 
 /// Refuses a verdict that contradicts itself.
-fn check(result: &ValidationResult, op: &str) -> Result<(), Failure> {
+pub(super) fn check(result: &ValidationResult, op: &str) -> Result<(), Failure> {
     let name = match result.outcome {
         Outcome::Passed => "passed",
         Outcome::Failed => "failed",

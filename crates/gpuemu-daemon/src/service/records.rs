@@ -70,13 +70,7 @@ impl Service {
         let query =
             ResultQuery { op: request.op_name.clone(), seed: Some(request.seed), limit: 1, ..ResultQuery::default() };
         if let Some(failure) = self.store.failures(&project.key, &query)?.first() {
-            let mut result = stored_failure(failure)?;
-            let mut inputs = NamedTensorData::default();
-            for (name, tensor) in failure.snapshot.tensors()? {
-                inputs.0.push((name, TensorData::base64_as_it_lies(&tensor)));
-            }
-            result.inputs = (!inputs.0.is_empty()).then_some(inputs);
-            return Ok(Response::ValidationResult { result: Box::new(result) });
+            return Ok(Response::ValidationResult { result: Box::new(with_inputs(failure)?) });
         }
         match self.store.results(&project.key, &query)?.first() {
             Some(record) => Ok(Response::ValidationResult { result: Box::new(stored_result(record)?) }),
@@ -115,6 +109,17 @@ pub(super) fn stored_run(record: &RunRecord) -> Result<StoredRun, Failure> {
 /// A failure as it was reported; what was kept of it if that cannot be read.
 pub(super) fn stored_failure(record: &FailureRecord) -> Result<ValidationResult, Failure> {
     serde_json::from_str(&record.verdict).or_else(|_| stored_result(&record.result))
+}
+
+/// A stored failure with its inputs, as far as they are kept.
+pub(super) fn with_inputs(failure: &FailureRecord) -> Result<ValidationResult, Failure> {
+    let mut result = stored_failure(failure)?;
+    let mut inputs = NamedTensorData::default();
+    for (name, tensor) in failure.snapshot.tensors()? {
+        inputs.0.push((name, TensorData::base64_as_it_lies(&tensor)));
+    }
+    result.inputs = (!inputs.0.is_empty()).then_some(inputs);
+    Ok(result)
 }
 
 /// A result from what is kept of each case.

@@ -66,7 +66,7 @@ impl Service {
         let mut warnings = Vec::new();
         let shard = request.shard.unwrap_or(Shard::WHOLE);
         let with_kernels = request.kernels.unwrap_or(request.ops.is_empty() && request.mode != Mode::Fuzz);
-        let chosen = choose(&project, request, with_kernels)?;
+        let chosen = choose(&project, &request.ops, with_kernels)?;
         request.baseline.iter().try_for_each(|baseline| self.refuse_unknown(&project, baseline))?;
         // What is not made of cases is done once: kernels by the first shard, the comparison by the last.
         let with_kernels = with_kernels && shard.is_first();
@@ -230,7 +230,7 @@ impl Service {
     }
 
     /// Whether an op passed in the last stored run before this one.
-    fn passed_before(&self, project: &Project, op: &str, run: u64) -> Result<bool, Failure> {
+    pub(super) fn passed_before(&self, project: &Project, op: &str, run: u64) -> Result<bool, Failure> {
         let Some((_, results)) = self.last_own_run(project, op, Some(run))? else { return Ok(false) };
         let failed = results.iter().any(|result| result.outcome != StoredOutcome::Passed);
         Ok(!failed && !results.is_empty())
@@ -265,7 +265,7 @@ fn cancelled(baseline: &BaselineReference) -> ComparisonReport {
     ComparisonReport { baseline: name.clone(), threshold: 0.0, fails: false, ops: vec![missing], artifacts: Vec::new() }
 }
 
-fn mode_name(mode: Mode) -> &'static str {
+pub(super) fn mode_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Quick => "quick",
         Mode::Thorough => "thorough",
@@ -274,15 +274,15 @@ fn mode_name(mode: Mode) -> &'static str {
 }
 
 /// The part of the settings that decides which case a seed gives.
-fn drawn_from(config: &FuzzConfig) -> FuzzConfig {
+pub(super) fn drawn_from(config: &FuzzConfig) -> FuzzConfig {
     FuzzConfig { iterations: None, seconds: None, seed: None, ..config.clone() }
 }
 
 /// The names of the ops that a run is about; there may be none where there are kernels.
-fn choose(project: &Project, request: &RunCi, with_kernels: bool) -> Result<Vec<String>, Failure> {
-    if !request.ops.is_empty() {
+pub(super) fn choose(project: &Project, ops: &[String], with_kernels: bool) -> Result<Vec<String>, Failure> {
+    if !ops.is_empty() {
         let mut names: Vec<String> = Vec::new();
-        for name in &request.ops {
+        for name in ops {
             if !names.contains(name) {
                 names.push(name.clone());
             }

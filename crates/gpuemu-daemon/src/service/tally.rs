@@ -48,13 +48,9 @@ impl Tally {
         self
     }
 
-    /// Adds a verdict.
-    pub fn add(&mut self, verdict: &Verdict, result: &ValidationResult) {
-        self.add_case(
-            facts_of(self.report.cases, verdict),
-            summary_of(verdict, result),
-            verdict.failed().then_some(result),
-        );
+    /// Adds the verdict on the case with this place among those of the run.
+    pub fn add(&mut self, index: u64, verdict: &Verdict, result: &ValidationResult) {
+        self.add_case(facts_of(index, verdict), summary_of(verdict, result), verdict.failed().then_some(result));
     }
 
     /// Adds a case: what adding up needs of it, its summary, and all of it if it failed. Without a summary the case is not listed.
@@ -107,7 +103,10 @@ impl Tally {
     }
 
     /// Adds the verdict on a case that was counted as passed and has failed since, in its place.
-    pub fn fail(&mut self, verdict: &Verdict, result: &ValidationResult) {
+    pub fn fail(&mut self, index: u64, verdict: &Verdict, result: &ValidationResult) {
+        if let Some(part) = &mut self.part {
+            part.cases.retain(|facts| facts.index != index);
+        }
         let report = &mut self.report;
         report.cases = report.cases.saturating_sub(1);
         report.passed = report.passed.saturating_sub(1);
@@ -118,7 +117,7 @@ impl Tally {
         if let Some(place) = report.case_results.iter().position(|summary| summary.case == result.case) {
             report.case_results.remove(place);
         }
-        self.add(verdict, result);
+        self.add(index, verdict, result);
     }
 
     /// Ends it: the op cannot be judged.

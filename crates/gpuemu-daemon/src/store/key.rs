@@ -8,7 +8,7 @@ use std::ops::Bound;
 use gpuemu_common::rng::blake2b;
 
 use super::StoreError;
-use super::record::{ArtifactRecord, ResultRecord, RunRecord};
+use super::record::{ArtifactRecord, CampaignRecord, ResultRecord, RunRecord};
 
 /// Bytes that stand for a project.
 pub(super) const PROJECT_BYTES: usize = 16;
@@ -36,6 +36,11 @@ pub(super) fn op_prefix(project: &[u8], run: u64, op: &str) -> Vec<u8> {
 /// project, run, op, index.
 pub(super) fn result_key(record: &ResultRecord) -> Vec<u8> {
     with_number(&op_prefix(&project_prefix(&record.project), record.run, &record.op), record.index)
+}
+
+/// project, run, part.
+pub(super) fn campaign_key(record: &CampaignRecord) -> Vec<u8> {
+    with_number(&run_prefix(&project_prefix(&record.project), record.run), record.part)
 }
 
 /// What the keys of a tag, of a kernel, or of an op's runs begin with.

@@ -2,6 +2,7 @@
 
 mod artifact;
 mod baseline;
+mod campaign;
 mod error;
 mod file;
 mod key;
@@ -31,8 +32,8 @@ use file::DatabaseFile;
 use key::{op_run_of_result, result_key};
 pub use query::ResultQuery;
 pub use record::{
-    ArtifactBaselineRecord, ArtifactRecord, BaselineCase, BaselineRecord, FailureRecord, ResultRecord, RunRecord,
-    SCHEMA_VERSION, StoredOutcome,
+    ArtifactBaselineRecord, ArtifactRecord, BaselineCase, BaselineRecord, CampaignRecord, FailureRecord, ResultRecord,
+    RunRecord, SCHEMA_VERSION, StoredOutcome,
 };
 use record::{Encodable, encode};
 use run_clock::{META, RunClock};
@@ -89,24 +90,7 @@ impl Store {
 
     /// Keeps results and failures. Returns when they are on the disk: together or not at all.
     pub fn append(&self, results: &[ResultRecord], failures: &[FailureRecord]) -> Result<(), StoreError> {
-        let mut entries: Vec<Entry> = Vec::with_capacity(results.len() + failures.len());
-        let mut clock = RunClock::default();
-        let mut op_runs: Vec<Vec<u8>> = Vec::new();
-        for record in results {
-            clock.include(record);
-            let key = result_key(record);
-            let op_run = op_run_of_result(&key)?;
-            // The results of an op in a run mostly come one after the other.
-            if op_runs.last() != Some(&op_run) {
-                op_runs.push(op_run);
-            }
-            entries.push(entry(Tree::Results, key, record)?);
-        }
-        for record in failures {
-            clock.include(&record.result);
-            entries.push(entry(Tree::Failures, result_key(&record.result), record)?);
-        }
-        entries.extend(op_runs.into_iter().map(|key| Entry { tree: Tree::OpRuns, key, value: Vec::new() }));
+        let (entries, clock) = appended(results, failures)?;
         self.write(entries, clock)
     }
 
@@ -153,6 +137,29 @@ impl Drop for Store {
             let _ = thread.join();
         }
     }
+}
+
+/// What keeping results and failures writes.
+fn appended(results: &[ResultRecord], failures: &[FailureRecord]) -> Result<(Vec<Entry>, RunClock), StoreError> {
+    let mut entries: Vec<Entry> = Vec::with_capacity(results.len() + failures.len());
+    let mut clock = RunClock::default();
+    let mut op_runs: Vec<Vec<u8>> = Vec::new();
+    for record in results {
+        clock.include(record);
+        let key = result_key(record);
+        let op_run = op_run_of_result(&key)?;
+        // The results of an op in a run mostly come one after the other.
+        if op_runs.last() != Some(&op_run) {
+            op_runs.push(op_run);
+        }
+        entries.push(entry(Tree::Results, key, record)?);
+    }
+    for record in failures {
+        clock.include(&record.result);
+        entries.push(entry(Tree::Failures, result_key(&record.result), record)?);
+    }
+    entries.extend(op_runs.into_iter().map(|key| Entry { tree: Tree::OpRuns, key, value: Vec::new() }));
+    Ok((entries, clock))
 }
 
 fn entry(tree: Tree, key: Vec<u8>, record: &impl Encodable) -> Result<Entry, StoreError> {

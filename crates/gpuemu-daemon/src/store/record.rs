@@ -140,6 +140,21 @@ pub struct RunRecord {
     pub report: String,
 }
 
+/// A campaign whose parts are made elsewhere, or one of its parts.
+#[derive(Debug, Clone, PartialEq, Eq, Archive, Serialize, Deserialize)]
+pub struct CampaignRecord {
+    /// The project's root.
+    pub project: String,
+    /// The run.
+    pub run: u64,
+    /// The number of the part, from 1; 0 is the campaign itself.
+    pub part: u64,
+    /// Milliseconds since 1970.
+    pub time: u64,
+    /// What is known of it, as JSON.
+    pub text: String,
+}
+
 /// What was measured of a compiled kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub struct ArtifactRecord {

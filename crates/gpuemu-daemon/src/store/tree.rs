@@ -20,10 +20,11 @@ pub(super) enum Tree {
     ArtifactBaselines,
     Runs,
     OpRuns,
+    Campaigns,
 }
 
 impl Tree {
-    pub(super) const ALL: [Tree; 7] = [
+    pub(super) const ALL: [Tree; 8] = [
         Tree::Results,
         Tree::Failures,
         Tree::Baselines,
@@ -31,6 +32,7 @@ impl Tree {
         Tree::ArtifactBaselines,
         Tree::Runs,
         Tree::OpRuns,
+        Tree::Campaigns,
     ];
 
     /// Its name in the database.
@@ -43,6 +45,7 @@ impl Tree {
             Tree::ArtifactBaselines => "artifact_baselines",
             Tree::Runs => "runs",
             Tree::OpRuns => "op_runs",
+            Tree::Campaigns => "campaigns",
         })
     }
 

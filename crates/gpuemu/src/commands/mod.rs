@@ -18,6 +18,7 @@ pub mod fuzz;
 pub mod init;
 pub mod kernel_options;
 pub mod lint;
+pub mod man;
 pub mod minimize;
 pub mod ops;
 pub mod report;
@@ -92,6 +93,8 @@ pub enum Command {
     Study(study::Arguments),
     /// Print completions for a shell.
     Completions(completions::Arguments),
+    /// Print the manual page, or write all of them.
+    Man(man::Arguments),
     /// Print what this is.
     Version(version::Arguments),
 }
@@ -126,6 +129,7 @@ impl Command {
             Command::Corpus(arguments) => corpus::run(&arguments, options),
             Command::Study(arguments) => study::run(&arguments, options),
             Command::Completions(arguments) => completions::run(&arguments),
+            Command::Man(arguments) => man::run(&arguments),
             Command::Version(arguments) => version::run(&arguments),
         }
     }
