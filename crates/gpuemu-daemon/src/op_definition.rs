@@ -30,7 +30,7 @@ pub(crate) fn schema_of(project: &Project, op: &config::Op) -> Result<Schema, Fa
         (Some(signature), built_in) => {
             let own = Schema::from_signature(&op.name, &signature.value).map_err(|error| {
                 let message = format!("signature of op '{}', column {}: {}", op.name, error.column + 1, error.message);
-                config.error_at(&signature.span, message, Some("see docs/signature.md".to_string()))
+                config.error_at(&signature.span, message, Some("see docs/guides/op-schema.md".to_string()))
             })?;
             match built_in.filter(|_| op.reference.is_none()) {
                 Some(known) if known.schema().inputs == own.inputs && known.schema().outputs == own.outputs => {

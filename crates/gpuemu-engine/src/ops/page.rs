@@ -107,7 +107,7 @@ fn write_index(text: &mut String, schemas: &[&Schema]) -> fmt::Result {
     writeln!(
         text,
         "{} ops with a reference in float64 and a bound on the error of each element. `gpuemu ops NAME` prints \
-         the short form of a page; [how signatures are written](../signature.md).",
+         the short form of a page; [how signatures are written](../guides/op-schema.md).",
         schemas.len()
     )?;
     writeln!(text)?;

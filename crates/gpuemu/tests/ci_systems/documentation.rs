@@ -1,4 +1,4 @@
-//! docs/ci.md says what the action has, and its examples are valid.
+//! docs/guides/ci.md says what the action has, and its examples are valid.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::yaml;
 
 fn page() -> String {
-    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/ci.md")).unwrap()
+    std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/ci.md")).unwrap()
 }
 
 /// The cells of the table under a heading, without the heads.

@@ -1,0 +1,324 @@
+"""Runs the blocks of the documentation as a reader does; `mkdocs.yml` says how they are marked.
+
+A page is worked through from top to bottom in an empty folder, with a daemon of its own. What a page needs
+that is not installed skips it. `GPUEMU_DOCS_NEEDS=triton` runs the pages that need Triton and no others;
+where `CI=true` these may not be skipped.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import readme_example
+
+import gpuemu
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PATIENCE_SECONDS = 300
+# Any one of the packages will do.
+PACKAGES = {
+    "triton": ("triton",),
+    "pytorch": ("torch",),
+    "cuda": ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu13", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvcc"),
+}
+FENCE = re.compile(r"(?P<indent> *)```(?P<language>[\w-]*)(?: \{(?P<marks>[^}]*)\})?(?P<rest>.*)")
+MARK = re.compile(r'\.(?P<name>run|file|status-(?P<status>\d+))(?!\S)|title="(?P<title>[^"]+)"')
+
+
+class MarkError(ValueError):
+    """A fence says something that this file does not know."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A block that is run or written, where it stands, and what it prints if the page says so."""
+
+    line: int
+    language: str
+    text: str
+    file: str | None
+    status: int
+    expected: str | None
+
+
+@dataclass(frozen=True)
+class Block:
+    """The text between two fences, from the line of the first to that after the second, counted from 0."""
+
+    language: str
+    marks: str | None
+    start: int
+    end: int
+    text: str
+
+
+def blocks_in(text: str) -> Iterator[Block]:
+    """Yield every fenced block, also those in lists, in order."""
+    opening: tuple[int, re.Match[str]] | None = None
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        fence = FENCE.fullmatch(line)
+        if opening is None:
+            if fence:
+                opening = number, fence
+            continue
+        start, first = opening
+        indent = first["indent"]
+        if line != f"{indent}```":
+            continue
+        content = "".join(f"{kept.removeprefix(indent)}\n" for kept in lines[start + 1 : number])
+        yield Block(first["language"], first["marks"], start, number + 1, content)
+        opening = None
+    if opening is not None:
+        raise MarkError(f"line {opening[0] + 1}: the block has no end")
+
+
+def steps_in(text: str) -> list[Step]:
+    """Return what is to be done for a page, in order."""
+    lines = text.splitlines()
+    blocks = list(blocks_in(text))
+    steps = []
+    for block, following in zip(blocks, [*blocks[1:], None], strict=False):
+        if block.marks is None:
+            continue
+        names, file, status = marks_of(block)
+        adjacent = following is not None and not "".join(lines[block.end : following.start]).strip()
+        shown = following.text if following and adjacent and following.language == "text" else None
+        if "file" in names:
+            if file is None or names != {"file"}:
+                raise MarkError(f"line {block.start + 1}: a file has a title and nothing else")
+            steps.append(Step(block.start + 1, block.language, block.text, file, 0, None))
+        elif "run" in names:
+            if block.language not in ("python", "sh"):
+                raise MarkError(f"line {block.start + 1}: nothing here runs '{block.language}'")
+            steps.append(Step(block.start + 1, block.language, block.text, None, status, shown))
+        else:
+            raise MarkError(f"line {block.start + 1}: neither .run nor .file")
+    return steps
+
+
+def marks_of(block: Block) -> tuple[set[str], str | None, int]:
+    """Return the names in the braces of a fence, its title and the status that is expected."""
+    names: set[str] = set()
+    file, status = None, 0
+    rest = MARK.sub("", block.marks or "").strip()
+    if rest:
+        raise MarkError(f"line {block.start + 1}: '{rest}' has no meaning here")
+    for mark in MARK.finditer(block.marks or ""):
+        if mark["title"]:
+            file = mark["title"]
+        elif mark["status"]:
+            status = int(mark["status"])
+        else:
+            names.add(mark["name"])
+    return names, file, status
+
+
+def needs_of(text: str) -> str | None:
+    """Return what the front matter of a page says that it needs."""
+    front = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
+    found = re.search(r"^needs: *(.+)$", front[1], re.MULTILINE) if front else None
+    if found is None:
+        return None
+    if found[1] not in PACKAGES:
+        raise MarkError(f"a page cannot need '{found[1]}', only {', '.join(PACKAGES)}")
+    return found[1]
+
+
+def pages() -> list[Path]:
+    """Return the pages that have something to do."""
+    found = []
+    for page in sorted(DOCS.rglob("*.md")):
+        try:
+            if steps_in(page.read_text(encoding="utf-8")):
+                found.append(page)
+        except MarkError as error:
+            raise MarkError(f"{page.relative_to(DOCS)}, {error}") from error
+    return found
+
+
+def require(needs: str | None) -> None:
+    """Skip the page if it is not wanted or cannot be run here; fail where it was asked for by name."""
+    asked = os.environ.get("GPUEMU_DOCS_NEEDS") or None
+    strict = os.environ.get("CI") == "true"
+    if asked is not None and asked != needs:
+        pytest.skip(f"only pages that need {asked} were asked for")
+    if needs is not None and not any(installed(package) for package in PACKAGES[needs]):
+        if strict and asked == needs:
+            pytest.fail(f"{needs} is not installed")
+        pytest.skip(f"{needs} is not installed")
+    if not os.environ.get("GPUEMU_DAEMON"):
+        if strict:
+            pytest.fail("GPUEMU_DAEMON is not set; run the tests by `cargo xtask test`")
+        pytest.skip("GPUEMU_DAEMON is not set; `cargo xtask test` sets it")
+
+
+def installed(package: str) -> bool:
+    """Whether a package can be imported, told without importing it."""
+    try:
+        importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def environment_for(folder: Path) -> dict[str, str]:
+    """Return the environment of a reader who has the programs of gpuemu, this Python and this package."""
+    # In CI, pytest repeats every message in its summary.
+    left_out = ("GPUEMU_", "GITHUB_", "PYTEST_", "CI", "BUILD_NUMBER")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(left_out)}
+    programs = [Path(os.environ["GPUEMU_DAEMON"]).parent, Path(sys.executable).parent]
+    return {
+        **kept,
+        "PATH": os.pathsep.join([*map(str, programs), os.environ.get("PATH", "")]),
+        "PYTHONPATH": str(Path(gpuemu.__file__).parents[1]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        # The plugin is found by its entry point where the package is installed, which it is not here.
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PYTEST_PLUGINS": "gpuemu.pytest_plugin",
+        "GPUEMU_HOME": str(folder / "home"),
+        "XDG_CONFIG_HOME": str(folder / "config"),
+        "TRITON_CACHE_DIR": str(folder / "triton"),
+        "NO_COLOR": "1",
+        # Triton says once that a default of it is going to change.
+        "TRITON_DEFAULT_FP_FUSION": "1",
+    }
+
+
+def do(step: Step, work: Path, environment: dict[str, str]) -> str | None:
+    """Do one step; return what is wrong with it, if anything."""
+    if step.file is not None:
+        file = work / step.file
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(step.text, encoding="utf-8")
+        return None
+    if step.language == "python":
+        program = work / f"block_{step.line}.py"
+        program.write_text(step.text, encoding="utf-8")
+        command = [sys.executable, program.name]
+    else:
+        command = ["sh", "-e", "-c", step.text]
+    try:
+        ended = subprocess.run(
+            command, cwd=work, env=environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return f"it did not end within {PATIENCE_SECONDS} s"
+    finally:
+        if step.language == "python":
+            program.unlink()
+    said = f"{ended.stdout}{ended.stderr}"
+    if ended.returncode != step.status:
+        return f"it ended with {ended.returncode} in place of {step.status}:\n{said}"
+    printed = ended.stdout or ended.stderr
+    if step.expected is not None and not readme_example.agrees(step.expected, printed):
+        return f"it printed\n{printed}in place of\n{step.expected}"
+    return None
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(DOCS)))
+def test_a_page_does_what_it_says(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    require(needs_of(text))
+    # Not pytest's folder, whose path may be longer than that of a socket can be.
+    folder = Path(tempfile.mkdtemp(prefix="gpuemu-docs-"))
+    work, environment = folder / "work", environment_for(folder)
+    work.mkdir()
+    try:
+        for step in steps_in(text):
+            problem = do(step, work, environment)
+            assert problem is None, f"{page.relative_to(DOCS)}, line {step.line}: {problem}"
+    finally:
+        stop = ["gpuemu", "daemon", "stop"]
+        subprocess.run(stop, cwd=work, env=environment, capture_output=True, timeout=60, check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_there_are_pages_to_run_for_every_kind_of_reader() -> None:
+    needed = {needs_of(page.read_text(encoding="utf-8")) for page in pages()}
+    assert needed == {None, *PACKAGES}
+
+
+PAGE = """---
+needs: triton
+---
+# A page
+
+```toml { .file title="a/b.toml" }
+x = 1
+```
+
+```sh { .run .status-1 }
+cat a/b.toml; false
+```
+
+```text
+x = ...
+```
+
+```python
+shown()
+```
+
+- in a list
+
+  ```python { .run }
+  if True:
+      print("one")
+  ```
+
+Words in between.
+
+```text
+something else
+```
+"""
+
+
+def test_blocks_become_steps() -> None:
+    file, shell, program = steps_in(PAGE)
+    assert needs_of(PAGE) == "triton" and needs_of("# A page\n") is None
+    assert (file.file, file.text, file.line) == ("a/b.toml", "x = 1\n", 6)
+    assert (shell.language, shell.status, shell.expected) == ("sh", 1, "x = ...\n")
+    assert (program.text, program.expected) == ('if True:\n    print("one")\n', None)
+
+
+def test_steps_are_done_and_what_differs_is_named(tmp_path: Path) -> None:
+    environment = dict(os.environ)
+    file, shell, program = steps_in(PAGE)
+    assert [do(step, tmp_path, environment) for step in (file, shell, program)] == [None, None, None]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a"]
+    wrong = steps_in('```python { .run }\nprint("two")\n```\n```text\none\n```\n')
+    assert "in place of\none" in str(do(wrong[0], tmp_path, environment))
+    failing = steps_in("```sh { .run }\nfalse\ntrue\n```\n")
+    assert "ended with 1 in place of 0" in str(do(failing[0], tmp_path, environment))
+
+
+@pytest.mark.parametrize(
+    ("page", "says"),
+    [
+        ("```sh { .runs }\n```\n", "'.runs' has no meaning"),
+        ("```toml { .run }\n```\n", "nothing here runs 'toml'"),
+        ("```toml { .file }\n```\n", "a file has a title"),
+        ('```toml { title="a" }\n```\n', "neither .run nor .file"),
+        ("```sh { .run }\nls\n", "has no end"),
+    ],
+)
+def test_a_mark_that_is_not_known_is_an_error(page: str, says: str) -> None:
+    with pytest.raises(MarkError, match=says):
+        steps_in(page)
+
+
+def test_a_page_cannot_need_what_nobody_knows() -> None:
+    with pytest.raises(MarkError, match="'tritn'"):
+        needs_of("---\nneeds: tritn\n---\n")
