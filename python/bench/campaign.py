@@ -106,8 +106,8 @@ def _keeping(client: Any, judged: float) -> dict[str, Any]:
         results / seconds,
         judged,
         "what one worker judges",
-        f"ranges of {KEPT_CASES} cases, {sum(sizes) / results:.0f} bytes a result; the ratio is how many such "
-        "workers keep the driver busy",
+        f"ranges of {KEPT_CASES} cases, {sum(sizes) / results:.0f} bytes a result; the ratio is how many "
+        "such workers keep the driver busy",
     )
 
 

@@ -136,7 +136,7 @@ def campaign(
         if seed is not None:
             # Otherwise the project's settings say which, or nobody does.
             config["seed"] = str(seed_number(seed))
-        names = _names(functions) if functions is not None else list(ops or [])
+        names = _names(functions) if functions is not None else [str(op) for op in ops or []]
         parts = range_count(count, workers)
         status = store.begin(names, config, parts, client_side=functions is not None)
     work = _work(status, functions, drawn, framework, place)
