@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -47,18 +48,32 @@ pub const WITHOUT_FRAMEWORKS: &[&str] = &[
     "--ignore-glob=python/tests/test_*browser*.py",
 ];
 
-/// Runs the tests of a framework.
+/// The tests that run the blocks of the documentation, and what its pages may need.
+const PAGES: (&str, &[(&str, &[&str])]) =
+    ("test_documentation.py", &[(PYTORCH, &["pytorch"]), (KERNELS, &["triton", "cuda"])]);
+
+/// Runs the tests of a framework, and the pages of the documentation that need it.
 pub fn run(framework: &str, python: &PythonEnvironment) -> Result<(), Failure> {
+    let built = native_module::install()?;
+    let pytest = || {
+        let mut command = python.python()?;
+        built.name_to(&mut command);
+        // A test that cannot import its framework skips itself elsewhere. Here it has to fail.
+        command.env("GPUEMU_REQUIRE_FRAMEWORKS", "1").args(["-m", "pytest"]);
+        Ok(command)
+    };
     let files = files_of(framework, &repository::root()?.join(TESTS))?;
-    let mut command = python.python()?;
-    native_module::install()?.name_to(&mut command);
-    // A test that cannot import its framework skips itself elsewhere. Here it has to fail.
-    command.env("GPUEMU_REQUIRE_FRAMEWORKS", "1").args(["-m", "pytest"]);
+    let mut command: Command = pytest()?;
     if framework == INDEPENDENT {
         command.env(CASES.1, reference_cases()?).args(["-n", "2"]);
     }
     command.args(files.iter().map(|file| Path::new(TESTS).join(file)));
-    process::run(&mut command)
+    process::run(&mut command)?;
+    let (pages, needs) = PAGES;
+    for needed in needs.iter().filter(|(name, _)| *name == framework).flat_map(|(_, needed)| *needed) {
+        process::run(pytest()?.env("GPUEMU_DOCS_NEEDS", needed).arg(Path::new(TESTS).join(pages)))?;
+    }
+    Ok(())
 }
 
 /// The program that writes cases, as the Rust tests have built it.

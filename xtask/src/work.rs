@@ -5,7 +5,8 @@ use crate::failure::Failure;
 use crate::python_environment::PythonEnvironment;
 use crate::summary::Outcome;
 use crate::{
-    corpus_check, documentation, extension, framework_tests, native_module, package, process, supply_chain, system_packages, torture,
+    corpus_check, documentation, extension, framework_tests, native_module, package, process, supply_chain,
+    system_packages, torture,
 };
 
 /// The work of a step.

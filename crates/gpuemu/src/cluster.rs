@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use gpuemu_common::protocol::JobStatus;
 use gpuemu_common::protocol::JobState;
+use gpuemu_common::protocol::JobStatus;
 use gpuemu_common::report::RunReport;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -14,8 +14,8 @@ pub fn reference_page() -> String {
         "# Configuration\n\nWritten by `cargo run -p gpuemu-common --example config_reference` from the \
          [JSON Schema](gpuemu.schema.json) of a configuration file. Three files are merged, each key from the first \
          that has it: the project's `gpuemu.toml` (the nearest one upwards from the current folder, or the file of \
-         `GPUEMU_CONFIG`), that of the user and that of the system. `gpuemu config check` says what is wrong with \
-         them, with the line.\n",
+         `GPUEMU_CONFIG`), `gpuemu/config.toml` in the user's folder for configurations, and `daemon.toml` in gpuemu's own \
+         folder. `gpuemu config check` says what is wrong with them, with the line.\n",
     );
     let mut seen: Vec<String> = Vec::new();
     let mut waiting: VecDeque<(String, &Value)> = VecDeque::new();
@@ -77,7 +77,8 @@ fn words_of(schema: &Value, property: &Value) -> String {
 
 fn plain(property: &Value) -> String {
     if let Some(values) = property["enum"].as_array() {
-        let values: Vec<String> = values.iter().map(|value| format!("`{}`", value.to_string().replace('"', ""))).collect();
+        let values: Vec<String> =
+            values.iter().map(|value| format!("`{}`", value.to_string().replace('"', ""))).collect();
         return values.join(", ");
     }
     let among = |key: &str| {
