@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use gpuemu_client::fault;
@@ -35,6 +36,8 @@ struct ProjectFiles {
     compile: CompileTable,
     python: PathBuf,
     memory_bytes: Option<u64>,
+    /// What the compiler asks for, once it has.
+    shared_bytes: AtomicU32,
 }
 
 impl PtxSource for ProjectFiles {
@@ -52,7 +55,15 @@ impl PtxSource for ProjectFiles {
             memory_bytes: self.memory_bytes,
         };
         let compiled = compile(&request, &toolchain).map_err(|error| error.to_string())?;
+        let shared_bytes = u32::try_from(compiled.dynamic_shared_bytes.unwrap_or(0));
+        let shared_bytes =
+            shared_bytes.map_err(|_| "its compiler asks for 4 GiB of shared memory or more".to_string())?;
+        self.shared_bytes.store(shared_bytes, Ordering::Relaxed);
         Source::from_bytes(self.source.clone(), compiled.ptx).map_err(|error| error.to_string())
+    }
+
+    fn shared_bytes(&self) -> u32 {
+        self.shared_bytes.load(Ordering::Relaxed)
     }
 }
 
@@ -81,6 +92,7 @@ impl KernelProgram {
             compile: kernel.compile.clone(),
             python: project.interpreter.python.clone(),
             memory_bytes: project.interpreter.memory_bytes,
+            shared_bytes: AtomicU32::new(0),
         };
         let words = words(kernel);
         let triton = SourceKind::of(&kernel.source) == Some(SourceKind::Triton);

@@ -17,6 +17,11 @@ use crate::facts::CaseFacts;
 pub trait PtxSource: Send + Sync {
     /// The text.
     fn ptx(&self, variant: Option<&str>) -> Result<Source, String>;
+
+    /// Bytes of dynamic shared memory that the compiler of the kernel's own source asks for; known once it is compiled.
+    fn shared_bytes(&self) -> u32 {
+        0
+    }
 }
 
 type Programs = HashMap<(Option<String>, Option<String>), Result<Arc<Program>, String>>;
@@ -74,6 +79,11 @@ impl CompiledKernel {
     pub fn variant(&self, schema: &Schema, descriptor: &CaseDescriptor) -> Option<&str> {
         let facts = CaseFacts::of_descriptor(schema, descriptor)?;
         self.launch.covering(&facts).ok()??.ptx
+    }
+
+    /// Bytes of dynamic shared memory of a launch whose table does not say them; known once there is a program.
+    pub fn shared_bytes(&self, variant: Option<&str>) -> u32 {
+        if variant.is_some() { 0 } else { self.source.shared_bytes() }
     }
 
     /// The program of a variant, decoded once.

@@ -34,7 +34,7 @@ pub struct KernelTable {
     pub grid: Option<Located<Vec<Located<Expression>>>>,
     /// Threads of a block, one to three numbers or expressions.
     pub block: Option<Located<Vec<Located<Expression>>>>,
-    /// Bytes of dynamic shared memory. Default 0.
+    /// Bytes of dynamic shared memory. Default: what the compiler of the source asks for, 0 for PTX.
     pub shared: Option<Located<Expression>>,
     /// Arguments in the order of the PTX: tensors of the op, numbers and expressions, and "null", which Triton's two
     /// parameters at the end are given.

@@ -61,8 +61,8 @@ pub struct LaunchForm {
     pub grid: [Expression; 3],
     /// Threads of a block in x, y and z.
     pub block: [Expression; 3],
-    /// Bytes of dynamic shared memory.
-    pub shared: Expression,
+    /// Bytes of dynamic shared memory; what the compiler asks for if nothing is said.
+    pub shared: Option<Expression>,
     /// The arguments, in the order of the PTX.
     pub args: Vec<Expression>,
 }
@@ -85,12 +85,12 @@ pub struct CaseLaunch<'a> {
     pub ptx: Option<&'a str>,
     /// The entry.
     pub entry: Option<&'a str>,
-    /// Blocks in x, y and z.
+    /// Blocks in x, y and z; none at all, where one is 0, is no launch.
     pub grid: [u32; 3],
     /// Threads of a block in x, y and z.
     pub block: [u32; 3],
-    /// Bytes of dynamic shared memory.
-    pub shared: u32,
+    /// Bytes of dynamic shared memory; what the compiler asks for if nothing is said.
+    pub shared: Option<u32>,
     /// The arguments.
     pub args: Vec<LaunchArgument>,
 }
@@ -144,20 +144,20 @@ impl<'a> Covering<'a> {
     /// The launch of a case.
     pub fn launch(&self, context: &dyn LaunchContext) -> Result<CaseLaunch<'a>, CaseLaunchError> {
         let form = self.form;
-        let three = |what: &'static str, sizes: &[Expression; 3]| {
+        let three = |what: &'static str, least: i64, sizes: &[Expression; 3]| {
             let [x, y, z] = sizes;
             Ok::<_, CaseLaunchError>([
-                size(what, x, 1, context)?,
-                size(what, y, 1, context)?,
-                size(what, z, 1, context)?,
+                size(what, x, least, context)?,
+                size(what, y, least, context)?,
+                size(what, z, least, context)?,
             ])
         };
         Ok(CaseLaunch {
             ptx: self.ptx,
             entry: form.entry.as_deref(),
-            grid: three("a size of the grid", &form.grid)?,
-            block: three("a size of the block", &form.block)?,
-            shared: size("the shared memory", &form.shared, 0, context)?,
+            grid: three("a size of the grid", 0, &form.grid)?,
+            block: three("a size of the block", 1, &form.block)?,
+            shared: form.shared.as_ref().map(|shared| size("the shared memory", shared, 0, context)).transpose()?,
             args: form.args.iter().map(|argument| value_of(argument, context)).collect::<Result<_, _>>()?,
         })
     }
@@ -189,7 +189,7 @@ pub(super) fn resolve_launch(table: &KernelTable) -> Option<LaunchTable> {
         entry: table.entry.as_ref().map(|located| located.value.clone()),
         grid: three(&table.grid).unwrap_or_else(ones),
         block: three(&table.block).unwrap_or_else(ones),
-        shared: table.shared.as_ref().map_or_else(|| 0.into(), |located| located.value.clone()),
+        shared: table.shared.as_ref().map(|located| located.value.clone()),
         args: list(&table.args).unwrap_or_default(),
     };
     let variants = table.variants.iter().flat_map(|variants| &variants.value).map(|variant| LaunchVariant {
@@ -199,7 +199,7 @@ pub(super) fn resolve_launch(table: &KernelTable) -> Option<LaunchTable> {
             entry: variant.entry.as_ref().map_or_else(|| common.entry.clone(), |located| Some(located.value.clone())),
             grid: three(&variant.grid).unwrap_or_else(|| common.grid.clone()),
             block: three(&variant.block).unwrap_or_else(|| common.block.clone()),
-            shared: variant.shared.as_ref().map_or_else(|| common.shared.clone(), |located| located.value.clone()),
+            shared: variant.shared.as_ref().map(|located| located.value.clone()).or_else(|| common.shared.clone()),
             args: list(&variant.args).unwrap_or_else(|| common.args.clone()),
         },
     });

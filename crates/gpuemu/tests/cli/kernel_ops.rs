@@ -60,6 +60,16 @@ fn a_wrong_kernel_is_found_replayed_and_shrunk() {
 }
 
 #[test]
+fn a_case_without_rows_needs_no_launch() {
+    let project = softmax("softmax");
+    project.write("gpuemu.toml", &project.read("gpuemu.toml").replace(" && numel(out) > 0", ""));
+    let report = json(&project, &["fuzz", "--iterations", "300", "--seed", "1"], 0);
+    let cases = report["ops"][0]["case_results"].as_array().unwrap();
+    let without_rows = |case: &&serde_json::Value| case["case"]["sizes"].to_string().contains("[0");
+    assert!(cases.iter().any(|case| without_rows(&case)), "{:#}", cases[0]);
+}
+
+#[test]
 fn a_kernel_that_cannot_be_run_is_no_pass() {
     let project = softmax("softmax");
     project.replace("kernels/softmax_float32_64.ptx", "bar.sync", "wgmma.fence.sync.aligned; bar.sync");
