@@ -57,7 +57,8 @@ pub(super) struct Run {
 enum Event {
     Exited,
     OutputClosed,
-    TooMuchOutput,
+    /// With the pipe: a process that finds nobody to read would say so before it is ended.
+    TooMuchOutput(ChildStdout),
     Unreadable(io::Error),
 }
 
@@ -84,15 +85,15 @@ pub(super) fn run(
     collect(stdout, output.clone(), output_bytes, events.clone())?;
     let watcher = watch(group.id(), events)?;
 
-    let (mut exited, mut closed, mut too_much, mut unreadable) = (false, false, false, None);
-    while !(exited && closed || too_much || unreadable.is_some()) {
+    let (mut exited, mut closed, mut too_much, mut unreadable) = (false, false, None, None);
+    while !(exited && closed || too_much.is_some() || unreadable.is_some()) {
         match happened.recv_timeout(until.left()) {
             Ok(Event::Exited) => {
                 exited = true;
                 until = Deadline::after(GRACE);
             }
             Ok(Event::OutputClosed) => closed = true,
-            Ok(Event::TooMuchOutput) => too_much = true,
+            Ok(Event::TooMuchOutput(stdout)) => too_much = Some(stdout),
             Ok(Event::Unreadable(error)) => unreadable = Some(error),
             Err(_) => break,
         }
@@ -101,7 +102,7 @@ pub(super) fn run(
     // Before the process is waited for: until then the watcher's number is that of this process.
     let _ = watcher.join();
     let status = group.end();
-    let ending = match (unreadable, too_much, exited) {
+    let ending = match (unreadable, too_much.is_some(), exited) {
         (Some(error), ..) => Ending::Unreadable(error),
         (None, true, _) => Ending::TooMuchOutput,
         (None, false, false) => Ending::TimedOut,
@@ -140,7 +141,7 @@ fn read_all(mut stdout: ChildStdout, output: &Mutex<Vec<u8>>, limit: u64) -> Eve
             Ok(count) => {
                 let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);
                 if (output.len() + count) as u64 > limit {
-                    return Event::TooMuchOutput;
+                    return Event::TooMuchOutput(stdout);
                 }
                 output.extend_from_slice(&chunk[..count]);
             }
