@@ -82,7 +82,8 @@ fn a_store_of_version_1_is_brought_to_version_2() {
     drop(store);
     let (version, names, rows) = content(&path);
     assert_eq!((version, rows.len()), (2, 4));
-    let all = ["artifact_baselines", "artifacts", "baselines", "failures", "meta", "op_runs", "results", "runs"];
+    let all =
+        ["artifact_baselines", "artifacts", "baselines", "campaigns", "failures", "meta", "op_runs", "results", "runs"];
     assert_eq!(names, all);
     let store = Store::open(&path).unwrap();
     let counts = StoreCounts { results: 4, failures: 1, ..StoreCounts::default() };

@@ -116,7 +116,9 @@ fn run_with(
     let next = AtomicU64::new(0);
     let take = || {
         let number = next.fetch_add(1, Ordering::Relaxed);
-        (number < order.blocks).then(|| order.block(number))
+        // In ascending order nothing comes before the block that stopped the launch any more.
+        let over = order.order == BlockOrder::Ascending && number >= context.stopped.load(Ordering::Relaxed);
+        (number < order.blocks && !over).then(|| order.block(number))
     };
     let run_one = || {
         let mut worker = Worker::new(&context);

@@ -61,6 +61,13 @@ pub struct Context<'p> {
     pub stopped: AtomicU64,
 }
 
+impl Context<'_> {
+    /// Whether the launch has taken longer than it may.
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|(deadline, _)| Instant::now() > deadline)
+    }
+}
+
 /// What one worker holds.
 #[derive(Debug)]
 pub struct Worker<'c, 'p> {
@@ -129,6 +136,8 @@ impl<'c, 'p> Worker<'c, 'p> {
                         resident.push(self.begin(number));
                         turn = resident.len() - 1;
                     }
+                    // The launch has stopped: what is left of it is not looked through for ever.
+                    Some(_) if self.context.is_late() => return Ok(()),
                     Some(_) => {}
                     None if resident.is_empty() => return Ok(()),
                     None => turn = 0,
@@ -298,8 +307,8 @@ impl<'c, 'p> Worker<'c, 'p> {
                     return Err(self.endless(block));
                 }
             }
-            if let Some((deadline, limit)) = self.context.deadline
-                && Instant::now() > deadline
+            if let Some((_, limit)) = self.context.deadline
+                && self.context.is_late()
             {
                 return Err(LaunchError::Late(limit));
             }

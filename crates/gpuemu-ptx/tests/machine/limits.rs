@@ -97,6 +97,17 @@ fn a_launch_ends_in_its_time_however_many_blocks_it_has() {
 }
 
 #[test]
+fn a_trap_ends_a_launch_however_many_blocks_it_has() {
+    // The other blocks pass: whoever runs them must hear of the one that does not.
+    let source = kernel("", "\tmov.u32 %r1, %ctaid.x;\n\tsetp.eq.u32 %p1, %r1, 0;\n\t@%p1 trap;");
+    let launch = Launch { grid: [i32::MAX as u32, 65_535, 65_535], ..along(1, 32, Vec::new()) };
+    let begun = Instant::now();
+    let stopped = run_with(&source, &launch, LaunchOptions::default()).unwrap_err();
+    assert!(matches!(stopped, LaunchError::Trap { .. }), "{stopped:?}");
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+}
+
+#[test]
 fn copies_that_nothing_waits_for_are_bounded() {
     let source = module(
         ".shared .align 16 .b8 a[16];",
