@@ -113,7 +113,8 @@ def test_a_campaign_that_was_stopped_goes_on(campaign_client: Client) -> None:
 
 def test_parts_that_are_none_of_the_run_are_refused(campaign_client: Client) -> None:
     config = {"iterations": 4, "seed": "1"}
-    campaign = campaign_client.ask_plain("BeginCampaign", config=config, parts=2)["campaign"]
+    ops = ["relu", "softmax", "compiled"]
+    campaign = campaign_client.ask_plain("BeginCampaign", ops=ops, config=config, parts=2)["campaign"]
     run = campaign["run"]
     shard = {"index": 1, "count": 2}
     part = campaign_client.ask_plain("RunCi", ops=[], mode="fuzz", config=config, kernels=False, shard=shard)[
@@ -130,6 +131,8 @@ def test_parts_that_are_none_of_the_run_are_refused(campaign_client: Client) -> 
         ({**part, "seed": "2"}, "the seed is '2' there and '1' here"),
         ({**part, "gpuemu": "9.9.9"}, "the version of gpuemu"),
         ({**part, "part": {"shard": {"index": 1, "count": 3}}}, "is on no part of 2"),
+        ({**part, "ops": [{**op, "planned": 1} for op in part["ops"]]}, "it should have 2"),
+        ({**part, "ops": part["ops"][1:]}, "says nothing about op 'relu'"),
     ):
         with pytest.raises(ClientError, match=words):
             keep(wrong, results)

@@ -66,7 +66,7 @@ fn described(argument: &Arg) -> String {
     }
     let mut text = argument.get_help().map(ToString::to_string).unwrap_or_default().replace('\n', " ");
     // Help has no full stop at its end: clap takes it away.
-    if !text.ends_with(['.', ']']) {
+    if !text.is_empty() && !text.ends_with(['.', ']']) {
         text.push('.');
     }
     let values: Vec<String> = argument

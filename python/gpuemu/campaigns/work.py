@@ -151,8 +151,6 @@ class CallableWork:
     parts: int
     report: Mapping[str, Any]
     """What the reports on all ranges have in common."""
-    archive: bytes | None = field(default=None, repr=False)
-    """The files that functions may be imported from."""
 
     def open(self) -> CallableRunner:
         """Put functions and ops together."""

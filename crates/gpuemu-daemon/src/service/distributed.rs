@@ -134,6 +134,16 @@ impl Service {
             return Err(Failure::invalid(format!("the report is on no part of {}", campaign.parts)));
         };
         refuse_other_run(&campaign.report, &report)?;
+        let iterations = campaign.config.iterations.unwrap_or_default();
+        // Fewer cases than are the part's, each of them passed, would be a pass of something else.
+        if let Some(op) = report.ops.iter().find(|op| op.part.is_some() && op.planned != shard.size(iterations)) {
+            let (planned, wanted) = (op.planned, shard.size(iterations));
+            let message = format!("part {shard} has {planned} cases of op '{}', it should have {wanted}", op.op);
+            return Err(Failure::invalid(message));
+        }
+        if let Some(op) = campaign.ops.iter().find(|name| report.ops.iter().all(|op| op.op != **name)) {
+            return Err(Failure::invalid(format!("part {shard} says nothing about op '{op}'")));
+        }
         let mut results = request.results.into_iter().peekable();
         let (mut kept, mut failures) = (Vec::new(), Vec::new());
         for op in &report.ops {
