@@ -16,8 +16,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from markdown_blocks import blocks_in, occurs
 from pytest_projects import environment
-from readme_example import blocks_in
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PATIENCE_SECONDS = 120
@@ -44,16 +44,11 @@ class Session:
 
 def sessions_in(text: str) -> list[Session]:
     """Every block of commands with the text that directly follows it."""
-    lines = text.splitlines()
-    blocks = blocks_in(text)
     sessions = []
-    for block, following in zip(blocks, [*blocks[1:], None], strict=True):
-        if block.language != "sh":
-            continue
-        commands = [command_of(line) for line in block.text.splitlines() if line.strip()]
-        adjacent = following is not None and not "".join(lines[block.end : following.start]).strip()
-        shown = following.text if following and adjacent and following.language == "text" else None
-        sessions.append(Session(block.start + 1, commands, shown))
+    for block in blocks_in(text):
+        if block.language == "sh":
+            commands = [command_of(line) for line in block.text.splitlines() if line.strip()]
+            sessions.append(Session(block.line, commands, block.shown))
     return sessions
 
 
@@ -61,12 +56,6 @@ def command_of(line: str) -> Command:
     """Return the command of a line, with the status that its comment names."""
     named = _STATUS.search(line)
     return Command(line.strip(), int(named.group(1)) if named else 0)
-
-
-def occurs(shown: str, printed: str) -> bool:
-    """Whether this is among what was printed, where `...` stands for anything."""
-    pattern = ".*?".join(re.escape(part) for part in shown.strip().split("..."))
-    return re.search(pattern, printed, re.DOTALL) is not None
 
 
 def environment_of_examples() -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Runs the blocks of the documentation as a reader does; `mkdocs.yml` says how they are marked.
 
-A page is worked through from top to bottom in an empty folder, with a daemon of its own. What a page needs
+A page is worked through from top to bottom in an empty folder, with a daemon of its own; so are the marked
+blocks of the README, whose Python examples are left to `readme_example.py`. What a page needs
 that is not installed skips it. `GPUEMU_DOCS_NEEDS=triton` runs the pages that need Triton and no others;
 where `CI=true` these may not be skipped.
 """
@@ -14,16 +15,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import readme_example
+from markdown_blocks import Block, UnclosedBlockError, agrees, blocks_in
 
 import gpuemu
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+CHECKOUT = Path(__file__).resolve().parents[2]
+README = CHECKOUT / "README.md"
 PATIENCE_SECONDS = 300
 # Any one of the packages will do.
 PACKAGES = {
@@ -31,7 +32,6 @@ PACKAGES = {
     "pytorch": ("torch",),
     "cuda": ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu13", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvcc"),
 }
-FENCE = re.compile(r"(?P<indent> *)```(?P<language>[\w-]*)(?: \{(?P<marks>[^}]*)\})?(?P<rest>.*)")
 MARK = re.compile(r'\.(?P<name>run|file|status-(?P<status>\d+))(?!\S)|title="(?P<title>[^"]+)"')
 
 
@@ -51,59 +51,23 @@ class Step:
     expected: str | None
 
 
-@dataclass(frozen=True)
-class Block:
-    """The text between two fences, from the line of the first to that after the second, counted from 0."""
-
-    language: str
-    marks: str | None
-    start: int
-    end: int
-    text: str
-
-
-def blocks_in(text: str) -> Iterator[Block]:
-    """Yield every fenced block, also those in lists, in order."""
-    opening: tuple[int, re.Match[str]] | None = None
-    lines = text.splitlines()
-    for number, line in enumerate(lines):
-        fence = FENCE.fullmatch(line)
-        if opening is None:
-            if fence:
-                opening = number, fence
-            continue
-        start, first = opening
-        indent = first["indent"]
-        if line != f"{indent}```":
-            continue
-        content = "".join(f"{kept.removeprefix(indent)}\n" for kept in lines[start + 1 : number])
-        yield Block(first["language"], first["marks"], start, number + 1, content)
-        opening = None
-    if opening is not None:
-        raise MarkError(f"line {opening[0] + 1}: the block has no end")
-
-
 def steps_in(text: str) -> list[Step]:
     """Return what is to be done for a page, in order."""
-    lines = text.splitlines()
-    blocks = list(blocks_in(text))
     steps = []
-    for block, following in zip(blocks, [*blocks[1:], None], strict=False):
+    for block in blocks_in(text):
         if block.marks is None:
             continue
         names, file, status = marks_of(block)
-        adjacent = following is not None and not "".join(lines[block.end : following.start]).strip()
-        shown = following.text if following and adjacent and following.language == "text" else None
         if "file" in names:
             if file is None or names != {"file"}:
-                raise MarkError(f"line {block.start + 1}: a file has a title and nothing else")
-            steps.append(Step(block.start + 1, block.language, block.text, file, 0, None))
+                raise MarkError(f"line {block.line}: a file has a title and nothing else")
+            steps.append(Step(block.line, block.language, block.text, file, 0, None))
         elif "run" in names:
             if block.language not in ("python", "sh"):
-                raise MarkError(f"line {block.start + 1}: nothing here runs '{block.language}'")
-            steps.append(Step(block.start + 1, block.language, block.text, None, status, shown))
+                raise MarkError(f"line {block.line}: nothing here runs '{block.language}'")
+            steps.append(Step(block.line, block.language, block.text, None, status, block.shown))
         else:
-            raise MarkError(f"line {block.start + 1}: neither .run nor .file")
+            raise MarkError(f"line {block.line}: neither .run nor .file")
     return steps
 
 
@@ -113,7 +77,7 @@ def marks_of(block: Block) -> tuple[set[str], str | None, int]:
     file, status = None, 0
     rest = MARK.sub("", block.marks or "").strip()
     if rest:
-        raise MarkError(f"line {block.start + 1}: '{rest}' has no meaning here")
+        raise MarkError(f"line {block.line}: '{rest}' has no meaning here")
     for mark in MARK.finditer(block.marks or ""):
         if mark["title"]:
             file = mark["title"]
@@ -138,12 +102,12 @@ def needs_of(text: str) -> str | None:
 def pages() -> list[Path]:
     """Return the pages that have something to do."""
     found = []
-    for page in sorted(DOCS.rglob("*.md")):
+    for page in [README, *sorted((CHECKOUT / "docs").rglob("*.md"))]:
         try:
             if steps_in(page.read_text(encoding="utf-8")):
                 found.append(page)
-        except MarkError as error:
-            raise MarkError(f"{page.relative_to(DOCS)}, {error}") from error
+        except (MarkError, UnclosedBlockError) as error:
+            raise MarkError(f"{page.relative_to(CHECKOUT)}, {error}") from error
     return found
 
 
@@ -221,12 +185,12 @@ def do(step: Step, work: Path, environment: dict[str, str]) -> str | None:
     if ended.returncode != step.status:
         return f"it ended with {ended.returncode} in place of {step.status}:\n{said}"
     printed = ended.stdout or ended.stderr
-    if step.expected is not None and not readme_example.agrees(step.expected, printed):
+    if step.expected is not None and not agrees(step.expected, printed):
         return f"it printed\n{printed}in place of\n{step.expected}"
     return None
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(DOCS)))
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(CHECKOUT)))
 def test_a_page_does_what_it_says(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     require(needs_of(text))
@@ -234,10 +198,13 @@ def test_a_page_does_what_it_says(page: Path) -> None:
     folder = Path(tempfile.mkdtemp(prefix="gpuemu-docs-"))
     work, environment = folder / "work", environment_for(folder)
     work.mkdir()
+    if page == README:
+        # It is read in a checkout, whose files one of its commands names.
+        (work / "crates").symlink_to(CHECKOUT / "crates")
     try:
         for step in steps_in(text):
             problem = do(step, work, environment)
-            assert problem is None, f"{page.relative_to(DOCS)}, line {step.line}: {problem}"
+            assert problem is None, f"{page.relative_to(CHECKOUT)}, line {step.line}: {problem}"
     finally:
         stop = ["gpuemu", "daemon", "stop"]
         subprocess.run(stop, cwd=work, env=environment, capture_output=True, timeout=60, check=False)
@@ -311,7 +278,6 @@ def test_steps_are_done_and_what_differs_is_named(tmp_path: Path) -> None:
         ("```toml { .run }\n```\n", "nothing here runs 'toml'"),
         ("```toml { .file }\n```\n", "a file has a title"),
         ('```toml { title="a" }\n```\n', "neither .run nor .file"),
-        ("```sh { .run }\nls\n", "has no end"),
     ],
 )
 def test_a_mark_that_is_not_known_is_an_error(page: str, says: str) -> None:

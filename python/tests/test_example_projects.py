@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from example_projects import EXAMPLES, Command, Session, occurs, problems_of, sessions_in
+from example_projects import EXAMPLES, Command, Session, problems_of, sessions_in
 
 TEXT = """Intro
 ```sh
@@ -33,12 +33,6 @@ def test_commands_are_read_with_their_status_and_what_they_print() -> None:
     assert [command.status for command in first.commands] == [0, 1]
     assert (first.number, first.shown) == (2, "PASS ... cases\n")
     assert second == Session(11, [Command("ls    # no status", 0)], None)
-
-
-def test_what_is_shown_is_part_of_what_is_printed() -> None:
-    assert occurs("b ... d\n", "a b c\nd d e\n")
-    assert not occurs("d ... b", "a b c d")
-    assert not occurs("a.c", "abc")
 
 
 def test_another_status_and_another_text_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
@@ -19,6 +20,9 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_pla
 
 #: Where screenshots are kept, to be looked at. Git ignores it.
 SCREENSHOTS = Path(__file__).parents[2] / "target" / "screenshots"
+
+#: The picture of the README.
+HEAT_MAP = Path(__file__).parents[2] / "docs" / "pictures" / "heat-map.png"
 
 CONFIG = """
 [project]
@@ -245,6 +249,49 @@ def test_the_three_bugs_look_different(pages: dict[str, Path], opened: Opened) -
     assert colours["tail"] == {"r2"}
     assert colours["scale"] == {"r5"}
     assert len(colours["stride"]) > 3
+
+
+#: How far two pictures are from each other, on average, of 255; both are drawn in the size of the first.
+DIFFERENCE = """async ([first, second]) => {
+    const images = await Promise.all([first, second].map(async (data) => {
+        const image = new Image();
+        image.src = `data:image/png;base64,${data}`;
+        await image.decode();
+        return image;
+    }));
+    const pixels = images.map((image) => {
+        const canvas = document.createElement("canvas");
+        [canvas.width, canvas.height] = [images[0].width, images[0].height];
+        const context = canvas.getContext("2d");
+        context.drawImage(image, 0, 0, canvas.width, canvas.height);
+        return context.getImageData(0, 0, canvas.width, canvas.height).data;
+    });
+    return pixels[0].reduce((sum, value, at) => sum + Math.abs(value - pixels[1][at]), 0) / pixels[0].length;
+}"""
+
+
+def test_the_readme_shows_the_map_of_a_real_report(pages: dict[str, Path], browser: Browser) -> None:
+    context = browser.new_context(viewport={"width": 1200, "height": 1000}, device_scale_factor=1.5)
+    page = context.new_page()
+    page.goto(pages["tail"].as_uri())
+    card = page.locator("details.card").first
+    card.scroll_into_view_if_needed()
+    whole = card.bounding_box()
+    maps = page.locator("svg.map").first.bounding_box()
+    assert whole and maps
+    clip = {**whole, "height": maps["y"] + maps["height"] - whole["y"] + 8}
+    drawn = page.screenshot(clip=clip)
+    blank = page.screenshot(clip={**clip, "x": 0, "width": 8})
+    context.close()
+    if os.environ.get("GPUEMU_TEST_WRITE") == "1":
+        HEAT_MAP.write_bytes(drawn)
+    # Pages do not let scripts of others look into them.
+    compared = browser.new_page()
+    kept, drawn_now, empty = (base64.b64encode(one).decode() for one in (HEAT_MAP.read_bytes(), drawn, blank))
+    # Fonts differ from machine to machine; the map does not.
+    assert compared.evaluate(DIFFERENCE, [kept, drawn_now]) < 4
+    assert compared.evaluate(DIFFERENCE, [kept, empty]) > 12
+    compared.close()
 
 
 def focused(page: Page) -> str:

@@ -33,13 +33,6 @@ def test_a_program_is_paired_with_the_text_that_directly_follows():
     assert second.expected is None
 
 
-def test_dots_stand_for_anything_and_nothing_else_does():
-    assert readme_example.agrees("a ... z\n", "a b\nc z\n")
-    assert readme_example.agrees("a.b", "a.b\n\n")
-    assert not readme_example.agrees("a.b", "axb")
-    assert not readme_example.agrees("a", "a b")
-
-
 def test_a_program_that_fails_or_prints_something_else_is_named():
     assert readme_example.run(readme_example.Example(1, "print(1)\n", "1\n")) is None
     assert "in place of" in readme_example.run(readme_example.Example(1, "print(1)\n", "2\n"))

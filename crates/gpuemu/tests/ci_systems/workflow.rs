@@ -188,6 +188,23 @@ fn a_good_night_is_the_baseline_of_the_pull_requests_after_it() {
 }
 
 #[test]
+fn the_workflow_of_the_readme_tells_right_from_wrong() {
+    if missing(&["jq"]) {
+        return;
+    }
+    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
+    let text = readme.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let shown: Value = serde_saphyr::from_str(text).unwrap();
+    for (project, fails) in [(projects::passing(), false), (projects::failing(), true)] {
+        // The action comes with the pipeline that is written.
+        let _ = workflow(&project);
+        let run = GithubJob::new(&project, pull_request(7)).run_workflow_job(&shown, "gpuemu").unwrap();
+        assert_eq!(run.failed, fails, "{}", run.log);
+        assert!(run.given_to("actions/upload-artifact").is_some(), "{}", run.log);
+    }
+}
+
+#[test]
 fn a_bad_night_is_no_baseline() {
     if missing(&["jq"]) {
         return;

@@ -1,6 +1,8 @@
 //! `gpuemu corpus --set grown`: every wrong twin is reported by the check that must, and no right one is.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests fail by panicking")]
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use snapbox::cmd::{Command, cargo_bin};
 
@@ -39,6 +41,12 @@ fn every_wrong_twin_is_reported_and_no_right_one() {
     assert_eq!(summary["false_alarms"], 0, "{summary}");
     let ran = summary["pairs"].as_u64().unwrap() - summary["not_run"].as_u64().unwrap();
     assert_eq!(summary["caught"], ran, "{summary}");
+    let readme = include_str!("../../../../README.md").replace('\n', " ");
+    let pairs = format!("with [{} pairs](corpus/README.md)", summary["pairs"]);
+    let classes: BTreeSet<&str> =
+        report["pairs"].as_array().unwrap().iter().map(|pair| pair["class"].as_str().unwrap()).collect();
+    let classes = format!("in {} classes of bugs", classes.len());
+    assert!(readme.contains(&pairs) && readme.contains(&classes), "the README has to say {pairs}, {classes}");
 }
 
 #[test]

@@ -39,6 +39,12 @@ fn run(arguments: &[&str], folder: &Path, name: &str) -> OutputAssert {
     gpuemu(arguments).args(["--output", folder.to_str().unwrap()]).assert().success().stderr_eq(written)
 }
 
+/// Fails unless the README says so.
+fn readme_has(words: &str) {
+    let readme = include_str!("../../../../README.md");
+    assert!(readme.contains(words), "the README does not have:\n{words}");
+}
+
 #[test]
 fn the_same_seed_gives_the_same_bytes_on_stdout_and_in_files() {
     for (name, arguments) in
@@ -63,10 +69,17 @@ fn the_oracle_study() {
     let document = check(&["study", "oracle", "--cases", "20"], "oracle", file!["../data/study/oracle.txt"]);
     let most: Vec<&Value> = document["checks"].as_array().unwrap().iter().map(|one| &one["most_accepted"]).collect();
     assert_eq!((document["seed"].as_str(), most), (Some("0"), vec![&3.into(); 3]));
-    let readme = include_str!("../../../../README.md").replace('\n', " ");
-    assert!(readme.contains("in 72 settings of shape, inputs and dtype: it accepts at most 3 of 10"), "{readme}");
-    let settings = document["kernels"][0]["settings"].as_array().unwrap();
-    assert_eq!(settings.len(), 72);
+    let kernels = document["kernels"].as_array().unwrap();
+    let settings = |kernel: &Value| kernel["settings"].as_array().unwrap().clone();
+    assert_eq!(settings(&kernels[0]).len(), 72);
+    readme_has("| wrong ones accepted in the worst of 72 settings of shape, inputs and dtype | 3 of 10 | 0 of 10 |");
+    let controls: Vec<&Value> = kernels.iter().filter(|kernel| kernel["role"] == "control").collect();
+    let rejected = controls.iter().filter(|kernel| settings(kernel).iter().any(|one| one["accepted"][0] == false));
+    let (rejected, flagged) = (rejected.count(), controls.iter().filter(|one| one["gpuemu_rejects"] == true).count());
+    readme_has(&format!(
+        "`assert_close` | {rejected} of {0} | {flagged} of {0} | `gpuemu study oracle` |",
+        controls.len()
+    ));
 }
 
 #[test]
@@ -75,6 +88,16 @@ fn the_tolerance_study() {
     for rule in document["rules"].as_array().unwrap().iter().filter(|rule| rule["rule"] == "bound") {
         assert_eq!((&rule["observable"]["share"], &rule["false_alarms"]["part"]), (&1.0.into(), &0.into()), "{rule}");
     }
+    let of_rules = |column: &str| {
+        let cell = |rule: &str| {
+            let rules = document["rules"].as_array().unwrap();
+            let found = rules.iter().find(|one| one["inputs"] == "ours" && one["rule"] == rule).unwrap();
+            format!("{} of {}", found[column]["part"], found[column]["whole"])
+        };
+        ["fixed", "calibrated", "bound"].map(cell).join(" | ")
+    };
+    readme_has(&format!("the bug can be observed | {} |", of_rules("observable")));
+    readme_has(&format!("| false alarms on right kernels | {} |", of_rules("false_alarms")));
     let closest = &document["closest"];
     assert!(closest["correct"].as_f64() < Some(1.0) && closest["wrong"].as_f64() > Some(1.0), "{closest}");
 }
