@@ -12,7 +12,7 @@ use super::process::{self, Ending, Run};
 use super::tail::Tail;
 use super::{Arguments, ExecutorError, Interpreter, NamedTensors, Program, document};
 
-const LAUNCHER: &str = include_str!("launcher.py");
+const LAUNCHER: &str = concat!(include_str!("start.py"), include_str!("launcher.py"));
 
 /// A script with one process per call. What is not a `.py` file is executed directly.
 #[derive(Debug)]

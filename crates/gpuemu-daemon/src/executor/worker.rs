@@ -24,12 +24,15 @@ use super::{ExecutorError, Interpreter};
 
 /// The program of a worker: what it imports from the project must not be mistaken for a part of it, so it is one text.
 const WORKER: &str = concat!(
-    include_str!("worker.py"),
-    "\n\n",
-    include_str!("watched_memory.py"),
-    "\n\n",
-    include_str!("watched_kernel.py"),
-    "\n\nmain()\n"
+    include_str!("start.py"),
+    include_str!("worker/messages.py"),
+    include_str!("worker/loaded_files.py"),
+    include_str!("worker/scripts.py"),
+    include_str!("worker/arrays.py"),
+    include_str!("worker/watched_memory.py"),
+    include_str!("worker/watched_kernel.py"),
+    include_str!("worker/callables.py"),
+    include_str!("worker/worker.py"),
 );
 
 /// How long a worker may take to start and to import what it is to run.

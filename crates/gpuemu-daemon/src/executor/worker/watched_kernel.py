@@ -1,6 +1,6 @@
 """Whether a function ran the kernel that it is said to run, or something else computed the result.
 
-The worker runs this file and its own as one program, so nothing is imported from there.
+Nothing is imported from the other files of the worker, which are one program with this one.
 """
 
 import sys

@@ -1,6 +1,6 @@
 """What a function does to memory: to its inputs, and to what it returned before.
 
-The worker runs this file and its own as one program, so nothing is imported from there.
+Nothing is imported from the other files of the worker, which are one program with this one.
 """
 
 import sys
