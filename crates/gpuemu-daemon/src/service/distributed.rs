@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use gpuemu_client::fault;
 use gpuemu_common::finding::Outcome;
 use gpuemu_common::protocol::{
     BeginCampaign, CampaignReference, CampaignStatus, ErrorCode, FuzzConfig, GetRun, KeepMinimized, KeepPart, Mode,
@@ -19,7 +20,7 @@ use super::{Service, VERSION, read_tensors};
 use crate::configured_op::ConfiguredOp;
 use crate::failure::Failure;
 use crate::project::Project;
-use crate::store::{CampaignRecord, FailureRecord, ResultRecord, Snapshot};
+use crate::store::{CampaignRecord, FailureRecord, ResultRecord, Snapshot, StoreError};
 
 /// Parts that a campaign has at most: each is a record of its own.
 const MOST_PARTS: u32 = 1 << 20;
@@ -32,7 +33,8 @@ impl Service {
         let failures = self.store.first_failures(key, run, op, usize::MAX)?;
         let failures: BTreeMap<u64, &FailureRecord> =
             failures.iter().map(|failure| (failure.result.index, failure)).collect();
-        let results = self.store.run_results(key, run, Some(op))?;
+        let results = self.store.run_results(key, run, Some(op));
+        let results = fault!("campaign.results", injected(), results)?;
         let results = results.iter().map(|record| match failures.get(&record.index) {
             Some(failure) => with_inputs(failure),
             None => stored_result(record),
@@ -73,7 +75,8 @@ impl Service {
             client_side: request.client_side,
             report: Box::new(report),
         };
-        self.store.put_campaign(&record(&project, run, 0, &campaign)?, &[], &[])?;
+        let record = record(&project, run, 0, &campaign)?;
+        fault!("campaign.begin", injected(), self.store.put_campaign(&record, &[], &[]))?;
         Ok(Response::Campaign { campaign })
     }
 
@@ -119,7 +122,7 @@ impl Service {
                 .newest_campaign(&project.key)?
                 .ok_or_else(|| missing("this project has no campaign that has not ended".to_string()))?,
         };
-        let found = self.store.campaign(&project.key, run)?;
+        let found = fault!("campaign.find", injected(), self.store.campaign(&project.key, run))?;
         let found = found.ok_or_else(|| missing(format!("this project has no unfinished campaign of run {run}")))?;
         read(&found)
     }
@@ -153,6 +156,7 @@ impl Service {
                     return Err(Failure::invalid(message));
                 };
                 check(&result, &op.op)?;
+                fault!("campaign.result");
                 if result.outcome != facts.outcome {
                     let message = format!("case {} of op '{}' ended otherwise than its result", facts.index, op.op);
                     return Err(Failure::invalid(message));
@@ -172,7 +176,8 @@ impl Service {
             return Err(Failure::invalid(format!("the result with seed {} belongs to no case of the part", more.seed)));
         }
         let part = record(&project, campaign.run, u64::from(shard.index()), &report)?;
-        self.store.put_campaign(&part, &kept, &failures)?;
+        fault!("campaign.keep_part", injected(), self.store.put_campaign(&part, &kept, &failures))?;
+        fault!("campaign.part_kept");
         Ok(Response::Ok)
     }
 
@@ -199,9 +204,11 @@ impl Service {
         let project = self.project(&request.project)?;
         let campaign = self.campaign(&project, request.run)?;
         let mut parts = Vec::new();
-        for part in self.store.campaign_parts(&project.key, campaign.run)? {
+        let kept = self.store.campaign_parts(&project.key, campaign.run);
+        for part in fault!("campaign.parts", injected(), kept)? {
             parts.push((format!("of part {}", part.part), read::<RunReport>(&part)?));
         }
+        fault!("campaign.join");
         let joined = merge(&project.config, parts).map_err(|error| {
             Failure::invalid(format!("the campaign of run {} cannot be joined: {error}", campaign.run))
         })?;
@@ -211,10 +218,15 @@ impl Service {
         for op in report.ops.iter_mut().filter(|op| op.status == OpStatus::Failed) {
             op.regressed = !campaign.client_side && self.passed_before(&project, &op.op, campaign.run)?;
         }
+        fault!("campaign.keep");
         self.keep_runs(&project, &report)?;
-        self.store.forget_campaign(&project.key, campaign.run)?;
+        fault!("campaign.forget", injected(), self.store.forget_campaign(&project.key, campaign.run))?;
         Ok(Response::Report { report: Box::new(report) })
     }
+}
+
+fn injected() -> StoreError {
+    StoreError::Damaged("injected".to_string())
 }
 
 /// A part that was made by another gpuemu, for another configuration or from other cases says nothing about this run.

@@ -1,6 +1,8 @@
 //! A fault at every step between a case and its report: none may end as "passed".
 
 mod disks;
+mod distributed;
+mod faulty_daemon;
 mod points;
 mod scenarios;
 mod submitted;
@@ -63,9 +65,12 @@ fn choose(faults: &mut Vec<Fault<'_>>, extent: &Extent) {
 fn strike_everywhere(ground: &Ground, extent: &Extent) -> Result<Vec<String>, String> {
     let real = disks::strike(ground)?;
     let points = points::all()?;
-    let (of_submitted, of_runs): (Vec<&Point>, Vec<&Point>) =
-        points.iter().partition(|point| point.name.starts_with(submitted::AREA));
-    let submitted = submitted::strike(&of_submitted)?;
+    let of = |area: &str| points.iter().filter(|point| point.name.starts_with(area)).collect::<Vec<&Point>>();
+    let submitted = submitted::strike(&of(submitted::AREA))?;
+    let distributed = distributed::strike(ground, &of(distributed::AREA))?;
+    let apart = [submitted::AREA, distributed::AREA];
+    let of_runs: Vec<&Point> =
+        points.iter().filter(|point| !apart.iter().any(|area| point.name.starts_with(area))).collect();
     let mut faults = plan(ground, &of_runs)?;
     let possible = faults.len();
     choose(&mut faults, extent);
@@ -88,7 +93,7 @@ fn strike_everywhere(ground: &Ground, extent: &Extent) -> Result<Vec<String>, St
     Ok(vec![
         format!("{} places in {} scenarios and ways", points.len(), trials().count()),
         format!("{} of {} possible faults", grouped(faults.len() as u64), grouped(possible as u64)),
-        format!("{submitted} on submitted outputs"),
+        format!("{submitted} on submitted outputs, {distributed} on campaigns over many machines"),
         format!("{panics} panics, {} errors", faults.len() - panics),
         format!("{recovered} recovered by a second way to the verdict"),
         format!("{missed} missed, since how often a place is passed depends on time"),
@@ -141,11 +146,9 @@ enum Struck {
 /// Makes gpuemu fail.
 fn strike(ground: &Ground, fault: &Fault<'_>) -> Result<Struck, String> {
     let Fault { point, scenario, way, hit, panics, .. } = fault;
-    let kind = if *panics { "panic" } else { "return" };
-    let skipped = if *hit > 1 { format!("{}*off->", hit - 1) } else { String::new() };
-    let armed = format!("{}={skipped}1*{kind}", point.name);
+    let armed = point.armed(*hit, *panics);
     let came = ground.try_out(scenario, *way, &[("FAILPOINTS", &armed)])?;
-    if !came.errors.contains(&format!("failpoint {} {kind}", point.name)) && *hit > 1 {
+    if !came.errors.contains(&point.struck(*panics)) && *hit > 1 {
         return Ok(Struck::Missed);
     }
     let passed = came.status == Some(0);

@@ -12,6 +12,17 @@ pub struct Point {
 }
 
 impl Point {
+    /// What makes gpuemu fail the `hit`th time that it comes by, in the words of the crate `fail`.
+    pub fn armed(&self, hit: usize, panics: bool) -> String {
+        let skipped = if hit > 1 { format!("{}*off->", hit - 1) } else { String::new() };
+        format!("{}={skipped}1*{}", self.name, kind(panics))
+    }
+
+    /// What is said on the error stream where it did.
+    pub fn struck(&self, panics: bool) -> String {
+        format!("failpoint {} {}", self.name, kind(panics))
+    }
+
     /// Whether it comes after everything that a report is made of: a file that was written before is right.
     pub fn is_after_the_report(&self) -> bool {
         self.name == "stdout.write"
@@ -23,6 +34,10 @@ impl Point {
         let before = ["case", "op", "kernel", "script", "process", "worker", "callable", "warm", "runner", "reference"];
         before.contains(&area)
     }
+}
+
+fn kind(panics: bool) -> &'static str {
+    if panics { "panic" } else { "return" }
 }
 
 /// Every `fault!` in the sources of gpuemu.

@@ -1,20 +1,15 @@
 //! Faults while the daemon judges an output that a client submits: small ones in the message, and large ones that many
 //! threads read from shared memory.
 
-use std::fs::File;
 use std::path::Path;
-use std::process::Stdio;
-use std::time::Duration;
 
-use gpuemu_client::Client;
 use gpuemu_client::shared_memory::Segment;
 use gpuemu_common::DType;
 use gpuemu_common::protocol::{ProjectReference, Request, Response, TensorData};
 use tempfile::TempDir;
 
+use super::faulty_daemon::FaultyDaemon;
 use super::points::Point;
-use super::trial::PROGRAM;
-use crate::daemon_process::{PATIENCE, command};
 use crate::requests::{relu_of_itself, right_answer};
 
 /// What begins the names of places that only this comes by.
@@ -35,39 +30,21 @@ pub fn strike(points: &[&Point]) -> Result<usize, String> {
 }
 
 fn tried_at(point: &Point, hit: usize, panics: bool) -> Result<(), String> {
-    let failed = |error: std::io::Error| error.to_string();
-    let folder = TempDir::new().map_err(failed)?;
-    let log = folder.path().join("errors");
-    let kind = if panics { "panic" } else { "return" };
-    let skipped = if hit > 1 { format!("{}*off->", hit - 1) } else { String::new() };
-    let mut daemon = command(folder.path(), PROGRAM)?;
-    daemon.args(["daemon", "run"]).env("FAILPOINTS", format!("{}={skipped}1*{kind}", point.name));
-    let mut daemon = daemon.stderr(File::create(&log).map_err(failed)?).stdin(Stdio::null()).spawn().map_err(failed)?;
-    let answered = answers(folder.path(), hit);
-    let _ = daemon.kill();
-    let _ = daemon.wait();
-    let (before, struck) = answered?;
+    let folder = TempDir::new().map_err(|error| error.to_string())?;
+    let daemon = FaultyDaemon::start(folder.path(), point, hit, panics)?;
+    let (before, struck) = answers(&daemon, folder.path(), hit)?;
     if before != hit as u64 - 1 && point.name != "validate.read_part" {
         return Err(format!("{before} of {} right outputs passed before the fault", hit - 1));
     }
-    let words = std::fs::read_to_string(&log).map_err(failed)?;
-    if panics && !words.contains(&format!("failpoint {} panic", point.name)) {
-        return Err(format!("it was not reached: {words}"));
+    if panics && !daemon.was_struck()? {
+        return Err("it was not reached".to_string());
     }
     if struck { Ok(()) } else { Err("every output passed".to_string()) }
 }
 
 /// Submits right outputs until one does not pass; how many did before, and whether one did not.
-fn answers(folder: &Path, hit: usize) -> Result<(u64, bool), String> {
-    let socket = folder.join("home/gpuemu.sock");
-    let deadline = std::time::Instant::now() + PATIENCE;
-    let mut client = loop {
-        match Client::connect(&socket, PATIENCE) {
-            Ok(client) => break client,
-            Err(error) if std::time::Instant::now() > deadline => return Err(error.to_string()),
-            Err(_) => std::thread::sleep(Duration::from_millis(2)),
-        }
-    };
+fn answers(daemon: &FaultyDaemon, folder: &Path, hit: usize) -> Result<(u64, bool), String> {
+    let mut client = daemon.connect()?;
     let project = ProjectReference { root: folder.to_path_buf(), config: None, digest: None, python: None };
     let mut segment = Segment::create().map_err(|error| error.to_string())?;
     let mut passed = 0;
@@ -76,10 +53,7 @@ fn answers(folder: &Path, hit: usize) -> Result<(u64, bool), String> {
         let request = if number % 2 == 0 { right_answer(&project)? } else { large(&project, &mut segment)? };
         match client.call(&request) {
             Ok(Response::ValidationResult { result }) if result.passed => passed += u64::from(number % 2 == 0),
-            _ => {
-                let pinged = Client::connect(&socket, PATIENCE).is_ok();
-                return if pinged { Ok((passed, true)) } else { Err("the daemon no longer answers".to_string()) };
-            }
+            _ => return daemon.connect().map(|_| (passed, true)),
         }
     }
     Ok((passed, false))
