@@ -37,7 +37,6 @@ _NOT_ARRAYS = (
     str,
     bytes,
     bytearray,
-    np.generic,
     type(None),
 )
 
@@ -91,7 +90,8 @@ class Outgoing:
 
 def tensor_data(value: Any, name: str) -> TensorData:
     """Return an array of any framework as gpuemu holds tensors."""
-    if isinstance(value, _NOT_ARRAYS):
+    # What NumPy returns where no dimension is left; its float64 is a float of Python's as well.
+    if isinstance(value, _NOT_ARRAYS) and not isinstance(value, np.generic):
         kind = "None" if value is None else f"a {type(value).__name__}"
         raise TypeError(f"{name} is {kind}; pass an array of NumPy, PyTorch, JAX or TensorFlow")
     if type(value) not in (np.ndarray, np.memmap):

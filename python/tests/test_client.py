@@ -325,7 +325,6 @@ def test_without_room_in_shared_memory_tensors_go_over_the_socket(
     [
         ([1.0], "output is a list; pass an array"),
         (1.0, "output is a float; pass an array"),
-        (np.float32(1), "output is a float32; pass an array"),
         (None, "output is None; pass an array"),
         (np.array(["a"]), "output has dtype str32"),
         (np.array([1j]), "output has dtype complex128"),
@@ -334,6 +333,13 @@ def test_without_room_in_shared_memory_tensors_go_over_the_socket(
 def test_what_is_no_array_is_refused_by_its_type(client: Client, value: Any, words: str) -> None:
     with pytest.raises(TypeError, match=words):
         client.validate_op("relu", {"input": NUMBERS}, value)
+
+
+@pytest.mark.parametrize("scalar", [np.float32, np.float64, np.float16])
+def test_a_scalar_of_numpy_is_an_array_without_dims(client: Client, scalar: type[np.floating[Any]]) -> None:
+    ones = {"input": np.ones(5, scalar)}
+    assert client.validate_op("sum", ones, scalar(5)).passed
+    assert not client.validate_op("sum", ones, scalar(6)).passed
 
 
 def test_inputs_are_given_by_name(client: Client) -> None:
