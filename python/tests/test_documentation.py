@@ -2,8 +2,8 @@
 
 A page is worked through from top to bottom in an empty folder, with a daemon of its own; so are the marked
 blocks of the README, whose Python examples are left to `readme_example.py`. What a page needs
-that is not installed skips it. `GPUEMU_DOCS_NEEDS=triton` runs the pages that need Triton and no others;
-where `CI=true` these may not be skipped.
+that is not installed is left out. `GPUEMU_DOCS_NEEDS=triton` runs what needs Triton and nothing else;
+where `CI=true` that may not be left out.
 """
 
 from __future__ import annotations
@@ -30,9 +30,12 @@ PATIENCE_SECONDS = 300
 PACKAGES = {
     "triton": ("triton",),
     "pytorch": ("torch",),
+    "ray": ("ray",),
     "cuda": ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu13", "nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvcc"),
 }
-MARK = re.compile(r'\.(?P<name>run|file|status-(?P<status>\d+))(?!\S)|title="(?P<title>[^"]+)"')
+MARK = re.compile(
+    r'\.(?P<name>run|file|status-(?P<status>\d+)|needs-(?P<needs>\w+))(?!\S)|title="(?P<title>[^"]+)"'
+)
 
 
 class MarkError(ValueError):
@@ -49,32 +52,35 @@ class Step:
     file: str | None
     status: int
     expected: str | None
+    needs: str | None
 
 
 def steps_in(text: str) -> list[Step]:
     """Return what is to be done for a page, in order."""
     steps = []
+    of_page = needs_of(text)
     for block in blocks_in(text):
         if block.marks is None:
             continue
-        names, file, status = marks_of(block)
+        names, file, status, needs = marks_of(block)
+        needs = needs or of_page
         if "file" in names:
             if file is None or names != {"file"}:
                 raise MarkError(f"line {block.line}: a file has a title and nothing else")
-            steps.append(Step(block.line, block.language, block.text, file, 0, None))
+            steps.append(Step(block.line, block.language, block.text, file, 0, None, needs))
         elif "run" in names:
             if block.language not in ("python", "sh"):
                 raise MarkError(f"line {block.line}: nothing here runs '{block.language}'")
-            steps.append(Step(block.line, block.language, block.text, None, status, block.shown))
+            steps.append(Step(block.line, block.language, block.text, None, status, block.shown, needs))
         else:
             raise MarkError(f"line {block.line}: neither .run nor .file")
     return steps
 
 
-def marks_of(block: Block) -> tuple[set[str], str | None, int]:
-    """Return the names in the braces of a fence, its title and the status that is expected."""
+def marks_of(block: Block) -> tuple[set[str], str | None, int, str | None]:
+    """Return the names in the braces of a fence, its title, the status that is expected and what it needs."""
     names: set[str] = set()
-    file, status = None, 0
+    file, status, needs = None, 0, None
     rest = MARK.sub("", block.marks or "").strip()
     if rest:
         raise MarkError(f"line {block.line}: '{rest}' has no meaning here")
@@ -83,20 +89,25 @@ def marks_of(block: Block) -> tuple[set[str], str | None, int]:
             file = mark["title"]
         elif mark["status"]:
             status = int(mark["status"])
+        elif mark["needs"]:
+            needs = known_need(mark["needs"])
         else:
             names.add(mark["name"])
-    return names, file, status
+    return names, file, status, needs
 
 
 def needs_of(text: str) -> str | None:
     """Return what the front matter of a page says that it needs."""
     front = re.match(r"---\n(.*?)\n---\n", text, re.DOTALL)
     found = re.search(r"^needs: *(.+)$", front[1], re.MULTILINE) if front else None
-    if found is None:
-        return None
-    if found[1] not in PACKAGES:
-        raise MarkError(f"a page cannot need '{found[1]}', only {', '.join(PACKAGES)}")
-    return found[1]
+    return known_need(found[1]) if found else None
+
+
+def known_need(name: str) -> str:
+    """Return the name, if it is one of a package that can be needed."""
+    if name not in PACKAGES:
+        raise MarkError(f"nothing can need '{name}', only {', '.join(PACKAGES)}")
+    return name
 
 
 def pages() -> list[Path]:
@@ -111,20 +122,25 @@ def pages() -> list[Path]:
     return found
 
 
-def require(needs: str | None) -> None:
-    """Skip the page if it is not wanted or cannot be run here; fail where it was asked for by name."""
+def wanted(steps: list[Step]) -> list[Step]:
+    """Return what of a page is to be run here; skip it if that is nothing, fail if it was asked for."""
     asked = os.environ.get("GPUEMU_DOCS_NEEDS") or None
     strict = os.environ.get("CI") == "true"
-    if asked is not None and asked != needs:
-        pytest.skip(f"only pages that need {asked} were asked for")
-    if needs is not None and not any(installed(package) for package in PACKAGES[needs]):
-        if strict and asked == needs:
-            pytest.fail(f"{needs} is not installed")
-        pytest.skip(f"{needs} is not installed")
+    needed = {step.needs for step in steps if step.file is None}
+    if asked is not None and asked not in needed:
+        pytest.skip(f"only what needs {asked} was asked for")
+    missing = {name for name in needed - {None} if not any(installed(package) for package in PACKAGES[name])}
+    if strict and asked in missing:
+        pytest.fail(f"{asked} is not installed")
+    kept = [step for step in steps if step.needs not in missing and asked in (None, step.needs)]
+    if not kept:
+        pytest.skip(f"{', '.join(sorted(missing))} is not installed")
+    # Files are written for whoever reads them, whatever that needs.
     if not os.environ.get("GPUEMU_DAEMON"):
         if strict:
             pytest.fail("GPUEMU_DAEMON is not set; run the tests by `cargo xtask test`")
         pytest.skip("GPUEMU_DAEMON is not set; `cargo xtask test` sets it")
+    return [step for step in steps if step.file is not None or step in kept]
 
 
 def installed(package: str) -> bool:
@@ -193,16 +209,16 @@ def do(step: Step, work: Path, environment: dict[str, str]) -> str | None:
 @pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(CHECKOUT)))
 def test_a_page_does_what_it_says(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    require(needs_of(text))
+    steps = wanted(steps_in(text))
     # Not pytest's folder, whose path may be longer than that of a socket can be.
     folder = Path(tempfile.mkdtemp(prefix="gpuemu-docs-"))
     work, environment = folder / "work", environment_for(folder)
     work.mkdir()
-    if page == README:
-        # It is read in a checkout, whose files one of its commands names.
+    if "crates/" in text:
+        # It is read in a checkout, whose files its commands name.
         (work / "crates").symlink_to(CHECKOUT / "crates")
     try:
-        for step in steps_in(text):
+        for step in steps:
             problem = do(step, work, environment)
             assert problem is None, f"{page.relative_to(CHECKOUT)}, line {step.line}: {problem}"
     finally:
@@ -212,7 +228,7 @@ def test_a_page_does_what_it_says(page: Path) -> None:
 
 
 def test_there_are_pages_to_run_for_every_kind_of_reader() -> None:
-    needed = {needs_of(page.read_text(encoding="utf-8")) for page in pages()}
+    needed = {step.needs for page in pages() for step in steps_in(page.read_text(encoding="utf-8"))}
     assert needed == {None, *PACKAGES}
 
 
@@ -275,6 +291,7 @@ def test_steps_are_done_and_what_differs_is_named(tmp_path: Path) -> None:
     ("page", "says"),
     [
         ("```sh { .runs }\n```\n", "'.runs' has no meaning"),
+        ("```sh { .run .needs-tritn }\n```\n", "nothing can need 'tritn'"),
         ("```toml { .run }\n```\n", "nothing here runs 'toml'"),
         ("```toml { .file }\n```\n", "a file has a title"),
         ('```toml { title="a" }\n```\n', "neither .run nor .file"),

@@ -50,7 +50,7 @@ pub const WITHOUT_FRAMEWORKS: &[&str] = &[
 
 /// The tests that run the blocks of the documentation, and what its pages may need.
 const PAGES: (&str, &[(&str, &[&str])]) =
-    ("test_documentation.py", &[(PYTORCH, &["pytorch"]), (KERNELS, &["triton", "cuda"])]);
+    ("test_documentation.py", &[(PYTORCH, &["pytorch"]), (RAY, &["ray"]), (KERNELS, &["triton", "cuda"])]);
 
 /// Runs the tests of a framework, and the pages of the documentation that need it.
 pub fn run(framework: &str, python: &PythonEnvironment) -> Result<(), Failure> {
