@@ -33,4 +33,20 @@ mod tests {
         assert_eq!(root_above(&root.join("xtask/src/bench")), Some(root.clone()));
         assert_eq!(root_above(Path::new("/")), None);
     }
+
+    #[test]
+    fn newcomers_are_told_what_every_folder_holds() {
+        let root = root().unwrap();
+        let told = std::fs::read_to_string(root.join("CONTRIBUTING.md")).unwrap();
+        for within in ["", "crates"] {
+            for entry in std::fs::read_dir(root.join(within)).unwrap() {
+                let entry = entry.unwrap();
+                let name = entry.file_name().into_string().unwrap();
+                let is_ours = entry.path().is_dir() && !name.starts_with('.') && name != "target" && name != "crates";
+                let folder = Path::new(within).join(name);
+                let is_told = ["`", "/"].iter().any(|end| told.contains(&format!("`{}{end}", folder.display())));
+                assert!(!is_ours || is_told, "{}", folder.display());
+            }
+        }
+    }
 }

@@ -13,7 +13,7 @@ pub use crate::tool_search::ToolSearch;
 pub const ARTIFACT_VERSION: u32 = 1;
 
 /// One kernel of a project, or one file: where its code came from and what was measured of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelArtifact {
     /// The kernel's name in the configuration, or the file's name.
     pub kernel: String,

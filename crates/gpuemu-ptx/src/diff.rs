@@ -237,17 +237,7 @@ mod tests {
     }
 
     fn kernel(entries: Vec<EntryMetrics>) -> KernelArtifact {
-        KernelArtifact {
-            kernel: "k".to_string(),
-            source: "k.ptx".to_string(),
-            producer: "as written".to_string(),
-            target: "sm_80".to_string(),
-            ptx_version: "8.4".to_string(),
-            digest: String::new(),
-            entries,
-            tools: Vec::new(),
-            not_measured: Vec::new(),
-        }
+        KernelArtifact { kernel: "k".to_string(), target: "sm_80".to_string(), entries, ..KernelArtifact::default() }
     }
 
     /// The comparison of one entry with a changed copy of it.

@@ -31,13 +31,9 @@ fn checked(file: &Path) -> LintResult {
     let artifact = KernelArtifact {
         kernel: name(file),
         source: name(file),
-        producer: "as written".into(),
         target: module.architecture().into(),
-        ptx_version: format!("{}.{}", module.version.0, module.version.1),
-        digest: String::new(),
         entries: metrics::measure(&source, &module).unwrap_or_else(|error| panic!("{error}")),
-        tools: Vec::new(),
-        not_measured: Vec::new(),
+        ..KernelArtifact::default()
     };
     lint(&source, &module, &artifact, &ArtifactChecks::default(), &[]).unwrap_or_else(|error| panic!("{error}"))
 }

@@ -10,6 +10,19 @@ pub fn escape(text: &str) -> String {
 /// An attribute and its value.
 pub type Attribute<'a> = (&'static str, &'a str);
 
+/// What is said of a picture.
+#[derive(Debug, Clone, Copy)]
+pub struct Picture<'a> {
+    /// The class by which it is painted and found.
+    pub class: &'a str,
+    /// Width and height in pixels.
+    pub size: (f64, f64),
+    /// What it shows, in words.
+    pub label: &'a str,
+    /// What scripts and tests read off it.
+    pub data: &'a [Attribute<'a>],
+}
+
 /// A document that grows. Names of elements and attributes are literals; everything else is escaped.
 #[derive(Debug, Clone, Default)]
 pub struct Markup {
@@ -24,6 +37,22 @@ impl Markup {
         inside(self);
         // Writing to a string cannot fail.
         let _ = write!(self.text, "</{name}>");
+    }
+
+    /// A picture of a size in pixels, with words for those who do not see it.
+    pub fn picture(&mut self, picture: &Picture<'_>, inside: impl FnOnce(&mut Self)) {
+        let (width, height) = (format!("{:.0}", picture.size.0), format!("{:.0}", picture.size.1));
+        let view = format!("0 0 {width} {height}");
+        let mut attributes = vec![
+            ("class", picture.class),
+            ("viewBox", view.as_str()),
+            ("width", width.as_str()),
+            ("height", height.as_str()),
+            ("role", "img"),
+            ("aria-label", picture.label),
+        ];
+        attributes.extend(picture.data);
+        self.element("svg", &attributes, inside);
     }
 
     /// An element with text in it.

@@ -68,17 +68,8 @@ fn run(bytes: &[u8]) {
         Err(error) => assert_eq!(error.to_string(), "", "what was printed cannot be read"),
     }
     if let Ok(entries) = metrics::measure(&source, &module) {
-        let artifact = KernelArtifact {
-            kernel: String::new(),
-            source: String::new(),
-            producer: String::new(),
-            target: module.architecture().to_string(),
-            ptx_version: String::new(),
-            digest: String::new(),
-            entries,
-            tools: Vec::new(),
-            not_measured: Vec::new(),
-        };
+        let artifact =
+            KernelArtifact { target: module.architecture().to_string(), entries, ..KernelArtifact::default() };
         let _ = lint(&source, &module, &artifact, &ArtifactChecks::default(), &[]);
     }
     for entry in module.entries().take(3) {

@@ -165,6 +165,9 @@ pub struct FuzzConfig {
 }
 
 impl FuzzConfig {
+    /// Cases of each op where fuzzing is asked for without a number.
+    pub const ITERATIONS: u64 = 100;
+
     /// The layouts named; `None` if none are.
     pub fn layouts(&self) -> Result<Option<Vec<Layout>>, String> {
         let Some(names) = &self.layouts else { return Ok(None) };

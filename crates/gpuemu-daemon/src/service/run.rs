@@ -22,9 +22,6 @@ use crate::jobs::Job;
 use crate::project::Project;
 use crate::store::StoredOutcome;
 
-/// Cases of each op where fuzzing is asked for without a number.
-const FUZZ_ITERATIONS: u64 = 100;
-
 /// A seed that nobody chose.
 pub(super) fn random_seed() -> u64 {
     RandomState::new().build_hasher().finish()
@@ -156,7 +153,7 @@ impl Service {
         let standard = match request.mode {
             Mode::Quick => ci.quick_iterations,
             Mode::Thorough => ci.iterations,
-            Mode::Fuzz => FUZZ_ITERATIONS,
+            Mode::Fuzz => FuzzConfig::ITERATIONS,
         };
         let until_deadline = seconds.is_some() && config.iterations.is_none();
         let iterations = if until_deadline { u64::MAX } else { config.iterations.unwrap_or(standard) };

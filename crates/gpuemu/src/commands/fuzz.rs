@@ -14,9 +14,6 @@ use crate::format::ReportOutput;
 use crate::report;
 use crate::session::{GlobalOptions, Session};
 
-/// Cases of each op where no number is given.
-const ITERATIONS: u64 = 100;
-
 /// Who runs the cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Engine {
@@ -132,7 +129,7 @@ fn on_cluster(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expe
     let settings: Map<String, Value> = settings.as_object().cloned().unwrap_or_default();
     let campaign = Campaign {
         ops: arguments.op.clone(),
-        iterations: arguments.iterations.unwrap_or(ITERATIONS),
+        iterations: arguments.iterations.unwrap_or(FuzzConfig::ITERATIONS),
         seed: arguments.seed.map(|seed| seed.to_string()),
         address: arguments.address.clone(),
         workers: arguments.workers,

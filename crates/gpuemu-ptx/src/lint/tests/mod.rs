@@ -29,13 +29,9 @@ pub fn measured(source: &Source) -> KernelArtifact {
     KernelArtifact {
         kernel: "kernel".into(),
         source: "test.ptx".into(),
-        producer: "as written".into(),
         target: "sm_80".into(),
-        ptx_version: "8.0".into(),
-        digest: String::new(),
         entries: entries.collect(),
-        tools: Vec::new(),
-        not_measured: Vec::new(),
+        ..KernelArtifact::default()
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use gpuemu_common::picture::{ElementError, ErrorHistogram, Profile};
 
 use super::level::Level;
-use crate::markup::Markup;
+use crate::markup::{Markup, Picture};
 
 /// Pixels of a histogram's bars, all together.
 const BARS: (f64, f64) = (360.0, 96.0);
@@ -37,18 +37,9 @@ pub fn histogram(markup: &mut Markup, histogram: &ErrorHistogram) {
     let tall = |count: usize| height * (1.0 + count as f64).ln() / (1.0 + most as f64).ln();
     let slot = (width / bars.len().max(1) as f64).min(36.0);
     let right = bars.iter().take_while(|(error, _, _)| !error.is_wrong()).count();
-    let view = format!("0 0 {width:.0} {:.0}", height + 34.0);
     let label = histogram_words(histogram);
-    let size = (format!("{width:.0}"), format!("{:.0}", height + 34.0));
-    let attributes = [
-        ("class", "histogram"),
-        ("viewBox", view.as_str()),
-        ("width", size.0.as_str()),
-        ("height", size.1.as_str()),
-        ("role", "img"),
-        ("aria-label", label.as_str()),
-    ];
-    markup.element("svg", &attributes, |markup| {
+    let picture = Picture { class: "histogram", size: (width, height + 34.0), label: &label, data: &[] };
+    markup.picture(&picture, |markup| {
         let mut labelled = f64::NEG_INFINITY;
         for (place, (error, count, name)) in bars.iter().enumerate() {
             let (x, tall) = (place as f64 * slot, tall(*count));
@@ -142,17 +133,8 @@ fn profile(markup: &mut Markup, profile: &Profile, highest: f64) {
         ElementError::Special => height,
     };
     let label = profile_words(profile);
-    let view = format!("0 0 {width:.0} {:.0}", height + 16.0);
-    let size = (format!("{width:.0}"), format!("{:.0}", height + 16.0));
-    let attributes = [
-        ("class", "profile"),
-        ("viewBox", view.as_str()),
-        ("width", size.0.as_str()),
-        ("height", size.1.as_str()),
-        ("role", "img"),
-        ("aria-label", label.as_str()),
-    ];
-    markup.element("svg", &attributes, |markup| {
+    let picture = Picture { class: "profile", size: (width, height + 16.0), label: &label, data: &[] };
+    markup.picture(&picture, |markup| {
         for level in Level::all() {
             let mut path = String::new();
             for (place, error) in profile.errors.iter().enumerate().filter(|(_, error)| Level::of(**error) == level) {

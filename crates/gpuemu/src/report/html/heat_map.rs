@@ -5,7 +5,7 @@ use std::fmt::Write;
 use gpuemu_common::picture::{ErrorPicture, Tile, TileEvidence};
 
 use super::level::{Level, RatioClass};
-use crate::markup::{Attribute, Markup};
+use crate::markup::{Attribute, Markup, Picture};
 
 /// Pixels that the cells fill at most, across and down.
 const ROOM: (usize, usize) = (440, 320);
@@ -119,21 +119,11 @@ fn draw_cells(
     let across =
         Axis { size: map.columns, step: map.column_step, cell: square, start: MARGIN.0, tile: picture.column_tile };
     let down = Axis { size: map.rows, step: map.row_step, cell: tall, start: MARGIN.1, tile: picture.row_tile };
-    let (full_width, full_height) = (across.end() + 22.0, down.end() + MARGIN.2 as f64);
-    let (view, origin) = (format!("0 0 {full_width:.0} {full_height:.0}"), format!("{},{}", across.start, down.start));
-    let (pixels, cell) = ((format!("{full_width:.0}"), format!("{full_height:.0}")), format!("{square},{tall}"));
-    let mut attributes = vec![
-        ("class", class),
-        ("viewBox", view.as_str()),
-        ("width", pixels.0.as_str()),
-        ("height", pixels.1.as_str()),
-        ("role", "img"),
-        ("aria-label", label),
-        ("data-origin", origin.as_str()),
-        ("data-cell", cell.as_str()),
-    ];
-    attributes.extend(data);
-    markup.element("svg", &attributes, |markup| {
+    let size = (across.end() + 22.0, down.end() + MARGIN.2 as f64);
+    let (origin, cell) = (format!("{},{}", across.start, down.start), format!("{square},{tall}"));
+    let mut all = vec![("data-origin", origin.as_str()), ("data-cell", cell.as_str())];
+    all.extend(data);
+    markup.picture(&Picture { class, size, label, data: &all }, |markup| {
         for (class, cells) in classes {
             let path = path_of(&cells, width, &across, &down);
             if !path.is_empty() {

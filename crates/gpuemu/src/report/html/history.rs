@@ -3,7 +3,7 @@
 use gpuemu_common::report::{OpStatus, StoredRun};
 
 use super::time_words;
-use crate::markup::Markup;
+use crate::markup::{Markup, Picture};
 
 /// Pixels of a bar, the gap included, and of the highest one.
 const BAR: (f64, f64) = (6.0, 22.0);
@@ -14,19 +14,8 @@ pub fn draw(markup: &mut Markup, runs: &[&StoredRun]) {
         markup.leaf("span", &[("class", "muted")], "no stored run");
         return;
     }
-    let (width, height) = (BAR.0 * runs.len() as f64, BAR.1 + 2.0);
-    let view = format!("0 0 {width:.0} {height:.0}");
-    let size = (format!("{width:.0}"), format!("{height:.0}"));
-    let label = words(runs);
-    let attributes = [
-        ("class", "history"),
-        ("viewBox", view.as_str()),
-        ("width", size.0.as_str()),
-        ("height", size.1.as_str()),
-        ("role", "img"),
-        ("aria-label", label.as_str()),
-    ];
-    markup.element("svg", &attributes, |markup| {
+    let (size, label) = ((BAR.0 * runs.len() as f64, BAR.1 + 2.0), words(runs));
+    markup.picture(&Picture { class: "history", size, label: &label, data: &[] }, |markup| {
         for (place, run) in runs.iter().enumerate() {
             let share = run.op.failed as f64 / run.op.cases.max(1) as f64;
             let (class, tall) = match run.op.status {
