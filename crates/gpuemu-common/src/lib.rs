@@ -21,6 +21,7 @@ pub mod precision;
 pub mod protocol;
 pub mod report;
 pub mod rng;
+mod schema_words;
 pub mod seed_text;
 pub mod shard;
 pub mod storage;

@@ -1,6 +1,9 @@
 //! A picture of the errors of one output: where in the tensor they sit, how large they are, and what the worst of
 //! them looks like. It is small whatever the size of the tensor.
 
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -60,6 +63,18 @@ impl Serialize for ElementError {
     }
 }
 
+impl JsonSchema for ElementError {
+    fn schema_name() -> Cow<'static, str> {
+        "ElementError".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A share of what is allowed, NaN for a special value, or null where nothing was judged.",
+            "anyOf": [{ "type": ["number", "null"] }, { "enum": ["NaN", "Infinity"] }]
+        })
+    }
+}
+
 impl<'de> Deserialize<'de> for ElementError {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Element;
@@ -90,7 +105,7 @@ impl<'de> Deserialize<'de> for ElementError {
 }
 
 /// The errors of one output of a case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorPicture {
     /// The output.
     pub tensor: String,
@@ -119,7 +134,7 @@ pub struct ErrorPicture {
 }
 
 /// Errors over the last two dims, the gravest over all others. A cell stands for several elements where there are many.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeatMap {
     /// Size of the last dim but one; 1 where there is none.
     pub rows: usize,
@@ -136,6 +151,7 @@ pub struct HeatMap {
     /// What was returned as a multiple of what was expected, at the gravest element of each cell; NaN where it is right or
     /// there is no such number.
     #[serde(with = "number_text::list")]
+    #[schemars(with = "Vec<number_text::NumberText>")]
     pub ratios: Vec<f64>,
 }
 
@@ -152,7 +168,7 @@ impl HeatMap {
 }
 
 /// The size of the pieces that a kernel works in, as far as it shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tile {
     /// Elements along the dim.
     pub size: usize,
@@ -161,7 +177,7 @@ pub struct Tile {
 }
 
 /// What a tile was seen by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TileEvidence {
     /// Every error lies in the last, partial tile.
@@ -173,7 +189,7 @@ pub enum TileEvidence {
 }
 
 /// Elements by their share of what is allowed.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorHistogram {
     /// Without any error beyond rounding.
     pub exact: usize,
@@ -190,7 +206,7 @@ pub struct ErrorHistogram {
 }
 
 /// The elements whose share lies below a power of two, and above the bin before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HistogramBin {
     /// The share is at most 2 to the power of this.
     pub exponent: i32,
@@ -199,7 +215,7 @@ pub struct HistogramBin {
 }
 
 /// The gravest error by the index along one dim.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
     /// The dim, from 0.
     pub axis: usize,
@@ -214,7 +230,7 @@ pub struct Profile {
 }
 
 /// The elements around the worst one, in the last two dims.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
     /// The worst element.
     pub worst: Vec<usize>,
@@ -227,13 +243,15 @@ pub struct Window {
 }
 
 /// One element of a window.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WindowElement {
     /// What the kernel returned.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub actual: f64,
     /// What the reference says.
     #[serde(with = "number_text")]
+    #[schemars(with = "number_text::NumberText")]
     pub expected: f64,
     /// Its error.
     pub error: ElementError,

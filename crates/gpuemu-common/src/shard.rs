@@ -23,7 +23,9 @@ pub struct Shard {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ShardNumbers {
+    /// Its number, from 1.
     index: u32,
+    /// How many there are.
     count: u32,
 }
 

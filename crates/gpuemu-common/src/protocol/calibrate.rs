@@ -1,5 +1,6 @@
 //! Measuring a trusted control of an op.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::{FuzzConfig, ProjectReference};
@@ -7,7 +8,7 @@ use crate::config::{Calibration, TolerancePair};
 use crate::{DType, Strategy, seed_text};
 
 /// Measure a trusted control of an op: another implementation that is believed in.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Calibrate {
     /// The project.
@@ -26,7 +27,7 @@ pub struct Calibrate {
 }
 
 /// What was measured of a control.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationReport {
     /// The op.
     pub op: String,
@@ -36,6 +37,7 @@ pub struct CalibrationReport {
     pub reference: String,
     /// Base seed of the cases.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub seed: u64,
     /// How their values were chosen.
     pub values: Strategy,
@@ -48,7 +50,7 @@ pub struct CalibrationReport {
 }
 
 /// What was measured of outputs of one dtype.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DtypeCalibration {
     /// The dtype of the outputs.
     pub dtype: DType,

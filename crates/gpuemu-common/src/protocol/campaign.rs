@@ -1,5 +1,6 @@
 //! A campaign over many machines: one run whose parts are made elsewhere and kept here.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::{FuzzConfig, ProjectReference};
@@ -8,7 +9,7 @@ use crate::report::{RunReport, ValidationResult};
 use crate::seed_text;
 
 /// Begin a run whose parts others make.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BeginCampaign {
     /// The project.
@@ -27,18 +28,19 @@ pub struct BeginCampaign {
 }
 
 /// A campaign that was begun.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CampaignReference {
     /// The project.
     pub project: ProjectReference,
     /// Its run; the newest campaign that has not ended if left out.
     #[serde(default, with = "seed_text::option", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<seed_text::SeedText>")]
     pub run: Option<u64>,
 }
 
 /// Everything that a run of this project left of one op.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetRun {
     /// The project.
@@ -47,17 +49,19 @@ pub struct GetRun {
     pub op_name: String,
     /// The run.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub run: u64,
 }
 
 /// Keep a part of a campaign. A part that is kept already is kept again: nothing is counted twice.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeepPart {
     /// The project.
     pub project: ProjectReference,
     /// The campaign's run.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub run: u64,
     /// The report on the part, a shard of the run.
     pub report: Box<RunReport>,
@@ -66,7 +70,7 @@ pub struct KeepPart {
 }
 
 /// Keep the smallest form of a failure that was shrunk elsewhere.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KeepMinimized {
     /// The project.
@@ -81,10 +85,11 @@ pub struct KeepMinimized {
 }
 
 /// How far a campaign is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CampaignStatus {
     /// Its run.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub run: u64,
     /// The ops.
     pub ops: Vec<String>,

@@ -1,5 +1,6 @@
 //! Showing what is wrong with a case: the errors of its output as a picture, and its smallest form.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use crate::report::ValidationResult;
 use crate::seed_text;
 
 /// Run a failing case again and say where in its output the errors are. Nothing is stored.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Illustrate {
     /// The project.
@@ -19,6 +20,7 @@ pub struct Illustrate {
     pub op_name: String,
     /// The seed.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub seed: u64,
     /// What the case was drawn from.
     #[serde(default)]
@@ -32,7 +34,7 @@ pub struct Illustrate {
 }
 
 /// What is wrong with a case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Illustration {
     /// The verdict now.
     pub result: ValidationResult,
@@ -48,7 +50,7 @@ pub struct Illustration {
 }
 
 /// The smallest form of a failing case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SmallestCase {
     /// Its verdict.
     pub result: ValidationResult,

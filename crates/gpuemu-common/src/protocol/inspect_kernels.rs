@@ -1,12 +1,13 @@
 //! What clients ask for about compiled kernels.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::ProjectReference;
 use crate::artifact::ToolSearch;
 
 /// Measure and check the compiled kernels of a project.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InspectKernels {
     /// The project.
@@ -29,7 +30,7 @@ pub struct InspectKernels {
 }
 
 /// What kernels are held to beyond their configuration. A limit given here goes before a configured one.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LintOptions {
     /// Rules that are silenced.
@@ -51,7 +52,7 @@ pub struct LintOptions {
 }
 
 /// The text of a file with rules.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RuleText {
     /// What messages call it: the file that it was read from.
@@ -61,7 +62,7 @@ pub struct RuleText {
 }
 
 /// The launch that occupancy is estimated for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LaunchOptions {
     /// Threads of a block.

@@ -17,7 +17,7 @@ use crate::shard::Shard;
 use crate::{DType, Layout, Strategy, seed_text};
 
 /// A request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
 pub enum Request {
     /// Are you there, and of which version?
@@ -106,7 +106,7 @@ pub enum Request {
 }
 
 /// The project that a request is about.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectReference {
     /// Its folder.
@@ -123,7 +123,7 @@ pub struct ProjectReference {
 }
 
 /// A request that needs nothing but a project.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProjectOnly {
     /// The project.
@@ -190,7 +190,7 @@ impl FuzzConfig {
 }
 
 /// Judge an output that the client computed from inputs of its own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ValidateOp {
     /// The project.
@@ -211,7 +211,7 @@ pub struct ValidateOp {
 }
 
 /// Try many cases of one op.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FuzzOp {
     /// The project.
@@ -230,7 +230,7 @@ pub struct FuzzOp {
 }
 
 /// How much a run over a project's ops does.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Few cases, small shapes, the quick dtypes.
@@ -243,7 +243,7 @@ pub enum Mode {
 }
 
 /// Try cases of many ops.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunCi {
     /// The project.
@@ -281,7 +281,7 @@ pub struct RunCi {
 }
 
 /// One case: by its seed, or by its whole description.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayCase {
     /// The project.
@@ -291,6 +291,7 @@ pub struct ReplayCase {
     pub op_name: Option<String>,
     /// The seed.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub seed: u64,
     /// What the case was drawn from, where no stored failure has the seed.
     #[serde(default)]
@@ -301,7 +302,7 @@ pub struct ReplayCase {
 }
 
 /// Shrink a failing case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Minimize {
     /// The project.
@@ -311,6 +312,7 @@ pub struct Minimize {
     pub op_name: Option<String>,
     /// The seed.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub seed: u64,
     /// What the case was drawn from, where no stored failure has the seed.
     #[serde(default)]
@@ -324,7 +326,7 @@ pub struct Minimize {
 }
 
 /// Run stored failures again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayFailures {
     /// The project.
@@ -338,7 +340,7 @@ pub struct ReplayFailures {
 }
 
 /// One stored result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetResult {
     /// The project.
@@ -348,11 +350,12 @@ pub struct GetResult {
     pub op_name: Option<String>,
     /// Its seed.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub seed: u64,
 }
 
 /// What the newest run of each op of a project rests on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GatherEvidence {
     /// The project.
@@ -360,7 +363,7 @@ pub struct GatherEvidence {
 }
 
 /// What ops came to in stored runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListRuns {
     /// The project.
@@ -374,7 +377,7 @@ pub struct ListRuns {
 }
 
 /// Stored results or failures.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListResults {
     /// The project.
@@ -391,7 +394,7 @@ pub struct ListResults {
 }
 
 /// The report on stored results.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReportStored {
     /// The project.
@@ -405,7 +408,7 @@ pub struct ReportStored {
 }
 
 /// A baseline's tag.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StoreBaseline {
     /// The project.
@@ -418,7 +421,7 @@ pub struct StoreBaseline {
 }
 
 /// A baseline: stored under a tag, or the report of an earlier run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BaselineReference {
     /// A stored tag.
@@ -433,7 +436,7 @@ pub enum BaselineReference {
 }
 
 /// Compare with a baseline.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompareBaseline {
     /// The project.
@@ -449,7 +452,7 @@ pub struct CompareBaseline {
 }
 
 /// How tensors of an answer travel.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Encoding {
     /// As base64 text: any JSON reader can take them.
@@ -460,7 +463,7 @@ pub enum Encoding {
 }
 
 /// One generated case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetTestCase {
     /// The project.
@@ -469,6 +472,7 @@ pub struct GetTestCase {
     pub op_name: String,
     /// The case's seed; drawn at random if left out.
     #[serde(default, with = "seed_text::option", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<seed_text::SeedText>")]
     pub seed: Option<u64>,
     /// What the case is drawn from.
     #[serde(default)]
@@ -479,7 +483,7 @@ pub struct GetTestCase {
 }
 
 /// Many generated cases: so many from a base seed, or one for each seed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetTestBatch {
     /// The project.
@@ -491,6 +495,7 @@ pub struct GetTestBatch {
     pub count: Option<u64>,
     /// Case seeds.
     #[serde(default, with = "seed_text::list", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<seed_text::SeedText>")]
     pub seeds: Vec<u64>,
     /// What the cases are drawn from.
     #[serde(default)]
@@ -501,7 +506,7 @@ pub struct GetTestBatch {
 }
 
 /// The output that a client computed for a generated case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitOutput {
     /// The project.
@@ -510,6 +515,7 @@ pub struct SubmitOutput {
     pub op_name: String,
     /// The case's seed.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub seed: u64,
     /// What the case was drawn from.
     #[serde(default)]
@@ -526,7 +532,7 @@ pub struct SubmitOutput {
 }
 
 /// Verdicts that a client reached in its own process, where the daemon cannot run the op.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordResults {
     /// The project.
@@ -535,9 +541,11 @@ pub struct RecordResults {
     pub op_name: String,
     /// Base seed of the run.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub base_seed: u64,
     /// The run that these results go on with, as an earlier answer named it; a new one if left out.
     #[serde(default, with = "seed_text::option", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<seed_text::SeedText>")]
     pub run: Option<u64>,
     /// What the cases were drawn from.
     #[serde(default)]
@@ -547,11 +555,12 @@ pub struct RecordResults {
 }
 
 /// A job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobReference {
     /// Its number.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub job: u64,
     /// Milliseconds to wait for its end, at most.
     #[serde(default)]

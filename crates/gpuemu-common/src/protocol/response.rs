@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -16,7 +17,7 @@ use crate::report::{ComparisonReport, RunReport, StoredRun, ValidationResult};
 use crate::{DType, seed_text};
 
 /// An answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
 pub enum Response {
     /// The daemon is there.
@@ -131,6 +132,7 @@ pub enum Response {
     Recorded {
         /// The run that they belong to: later ones of the same campaign name it.
         #[serde(with = "seed_text")]
+        #[schemars(with = "seed_text::SeedText")]
         run: u64,
     },
     /// How far a campaign is.
@@ -158,7 +160,7 @@ impl Response {
 }
 
 /// How the daemon is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DaemonStatus {
     /// Its version.
     pub version: String,
@@ -177,18 +179,22 @@ pub struct DaemonStatus {
 }
 
 /// Entries of the store.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "the trees are their own names")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TreeCounts {
+    /// Verdicts on cases.
     pub results: u64,
+    /// Failures, with what runs them again.
     pub failures: u64,
+    /// Results under tags.
     pub baselines: u64,
+    /// What was measured of kernels.
     pub artifacts: u64,
+    /// What was measured of kernels, under tags.
     pub artifact_baselines: u64,
 }
 
 /// One op of a project.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OpSummary {
     /// Its name.
     pub name: String,
@@ -207,7 +213,7 @@ pub struct OpSummary {
 }
 
 /// The smallest failing case that was found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Minimized {
     /// The case that was shrunk.
     pub original: ValidationResult,
@@ -224,7 +230,7 @@ pub struct Minimized {
 }
 
 /// A passing case one step away from the smallest failing one.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Neighbour {
     /// The dim that differs.
     pub dimension: String,
@@ -235,7 +241,7 @@ pub struct Neighbour {
 }
 
 /// A case with its tensors and the checks it went through.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Inspection {
     /// The verdict.
     pub result: ValidationResult,
@@ -261,7 +267,7 @@ pub struct Inspection {
 }
 
 /// One check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InspectionStep {
     /// The check.
     pub check: String,
@@ -272,7 +278,7 @@ pub struct InspectionStep {
 }
 
 /// A stored failure that was run again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Replayed {
     /// `FIXED`, `FAILED`, `ERROR`, or `SKIPPED` where only the client that found it can run it.
     pub status: String,
@@ -281,7 +287,7 @@ pub struct Replayed {
 }
 
 /// A baseline.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BaselineSummary {
     /// Its tag.
     pub tag: String,
@@ -303,12 +309,13 @@ pub struct BaselineSummary {
 }
 
 /// A generated case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TestCase {
     /// The op.
     pub op_name: String,
     /// Its seed.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub seed: u64,
     /// Its dtype.
     pub dtype: DType,
@@ -321,7 +328,7 @@ pub struct TestCase {
 }
 
 /// What a job does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs, reason = "the variants are their own names")]
 pub enum JobState {
@@ -331,10 +338,11 @@ pub enum JobState {
 }
 
 /// A job.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobStatus {
     /// Its number.
     #[serde(with = "seed_text")]
+    #[schemars(with = "seed_text::SeedText")]
     pub job: u64,
     /// The type of the request it does.
     pub kind: String,
