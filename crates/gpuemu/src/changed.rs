@@ -11,8 +11,8 @@ use gpuemu_common::artifact::KernelReport;
 use gpuemu_common::protocol::{OpSummary, ProjectOnly, Request, Response};
 use gpuemu_daemon::sources::closure;
 
-use crate::commands::kernel_options::{ProjectLook, look_at_kernels};
 use crate::expected_error::ExpectedError;
+use crate::options::kernels::{ProjectLook, look_at_kernels};
 use crate::session::{Session, note};
 
 /// What is to be run.

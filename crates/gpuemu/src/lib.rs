@@ -8,6 +8,7 @@ mod exit_code;
 pub mod expected_error;
 pub mod format;
 mod markup;
+mod options;
 mod progress;
 pub mod reference;
 pub mod report;

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use gpuemu_common::protocol::LaunchOptions;
 
-use super::kernel_options::{ArchitectureOptions, FileLook, ProjectLook, look_at_files, look_at_project};
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, Output};
+use crate::options::kernels::{ArchitectureOptions, FileLook, ProjectLook, look_at_files, look_at_project};
 use crate::report::artifacts;
 use crate::session::GlobalOptions;
 

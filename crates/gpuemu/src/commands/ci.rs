@@ -7,11 +7,11 @@ use gpuemu_common::protocol::{BaselineReference, FuzzConfig, Mode, Request, RunC
 use gpuemu_common::report::RunReport;
 use gpuemu_common::shard::Shard;
 
-use super::run_options::CaseOptions;
 use super::test::run_ops;
 use crate::changed;
 use crate::expected_error::ExpectedError;
 use crate::format::ReportOutput;
+use crate::options::cases::CaseOptions;
 use crate::report;
 use crate::session::{GlobalOptions, Session};
 

@@ -9,10 +9,10 @@ use gpuemu_common::report::ComparisonReport;
 use gpuemu_ptx::diff::{bare, compare};
 
 use super::ci;
-use super::kernel_options::{ArchitectureOptions, FileLook, look_at_files};
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
+use crate::options::kernels::{ArchitectureOptions, FileLook, look_at_files};
 use crate::report::text;
 use crate::session::{GlobalOptions, Session};
 

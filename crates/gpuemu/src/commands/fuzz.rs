@@ -6,11 +6,11 @@ use gpuemu_common::protocol::{FuzzConfig, Mode, Request, RunCi};
 use gpuemu_common::shard::Shard;
 use serde_json::{Map, Value};
 
-use super::run_options::CaseOptions;
 use super::test::run_ops;
 use crate::cluster::{self, Campaign};
 use crate::expected_error::ExpectedError;
 use crate::format::ReportOutput;
+use crate::options::cases::CaseOptions;
 use crate::report;
 use crate::session::{GlobalOptions, Session};
 

@@ -11,10 +11,10 @@ use gpuemu_common::protocol::{LaunchOptions, LintOptions, RuleText};
 use gpuemu_ptx::lint::{ProjectRule, Rule, invalid_patterns, read_rules, rules, unknown_rule_names};
 use serde_json::{Value, json};
 
-use super::kernel_options::{ArchitectureOptions, FileLook, ProjectLook, any, look_at_files, look_at_project};
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, Output};
+use crate::options::kernels::{ArchitectureOptions, FileLook, ProjectLook, any, look_at_files, look_at_project};
 use crate::report::kernels;
 use crate::session::GlobalOptions;
 

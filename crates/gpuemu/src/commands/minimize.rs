@@ -5,10 +5,10 @@ use std::fmt::Write;
 use gpuemu_client::client::unexpected;
 use gpuemu_common::protocol::{FuzzConfig, Minimize, Minimized, Request, Response};
 
-use super::run_options::{CaseOptions, SeedArgument};
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
+use crate::options::cases::{CaseOptions, SeedArgument};
 use crate::report::text;
 use crate::session::{GlobalOptions, Session};
 

@@ -6,10 +6,10 @@ use gpuemu_common::picture::{ErrorPicture, Tile};
 use gpuemu_common::protocol::{FuzzConfig, Illustrate, Illustration, ReplayCase, Request, Response};
 use gpuemu_common::report::ValidationResult;
 
-use super::run_options::{CaseOptions, SeedArgument};
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
+use crate::options::cases::{CaseOptions, SeedArgument};
 use crate::report::text;
 use crate::session::{GlobalOptions, Session};
 

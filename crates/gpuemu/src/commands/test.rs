@@ -6,10 +6,10 @@ use gpuemu_common::protocol::{FuzzConfig, Mode, ReplayCase, Request, Response, R
 use gpuemu_common::report::RunReport;
 
 use super::reproduce;
-use super::run_options::CaseOptions;
 use crate::changed;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, ReportFormat, ReportOutput};
+use crate::options::cases::CaseOptions;
 use crate::report;
 use crate::session::{GlobalOptions, Session};
 use crate::watch;

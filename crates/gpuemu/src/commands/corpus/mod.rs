@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use super::corpus_runner::RunnerArgument;
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
+use crate::options::runner::RunnerArgument;
 use crate::session::GlobalOptions;
 
 /// Cases of a published kernel, if nothing else is said.

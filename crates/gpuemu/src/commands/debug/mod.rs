@@ -8,8 +8,8 @@ mod tensor_view;
 
 use gpuemu_common::protocol::FuzzConfig;
 
-use super::run_options::CaseOptions;
 use crate::expected_error::ExpectedError;
+use crate::options::cases::CaseOptions;
 use crate::session::{GlobalOptions, Session};
 
 /// Arguments of `gpuemu debug`.

@@ -5,9 +5,9 @@ use gpuemu_client::fault;
 use gpuemu_common::protocol::{ReportStored, Request, Response};
 use gpuemu_common::report::{Conclusion, RunReport};
 
-use super::super::kernel_options::{ProjectLook, look_at_kernels};
 use super::Arguments;
 use crate::expected_error::ExpectedError;
+use crate::options::kernels::{ProjectLook, look_at_kernels};
 use crate::session::Session;
 
 /// The report on what is stored.

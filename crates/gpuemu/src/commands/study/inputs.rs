@@ -11,12 +11,12 @@ use gpuemu_corpus::studies::proportion::Proportion;
 use gpuemu_engine::Sampler;
 use serde_json::{Map, Value, json};
 
-use super::super::corpus_runner::RunnerArgument;
 use super::chart::{Axis, Bar, Group, Place, bars};
 use super::figure::{AMBER, BLUE, Colour, Figure, GREEN, RED, TOP};
 use super::words::{of, percent, share, share_with_interval, table};
 use super::{Destination, Finished, at_fault, header, progress_bar};
 use crate::expected_error::ExpectedError;
+use crate::options::runner::RunnerArgument;
 
 /// Arguments of `gpuemu study inputs`.
 #[derive(Debug, clap::Args)]

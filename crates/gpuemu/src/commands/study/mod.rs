@@ -16,10 +16,10 @@ use gpuemu_engine::case::GENERATOR_VERSION;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 
-use super::corpus_runner::RunnerArgument;
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_text};
+use crate::options::runner::RunnerArgument;
 use crate::session::{GlobalOptions, note};
 
 /// Arguments of `gpuemu study`.

@@ -8,12 +8,12 @@ use gpuemu_corpus::studies::oracle::{Answer, CHECKS, ROWS, Row, SHAPES, run as r
 use gpuemu_engine::oracle::naive::{NaiveInputs, SEEDS};
 use serde_json::{Map, Value, json};
 
-use super::super::corpus_runner::RunnerArgument;
 use super::chart::{Grid, Place, grid};
 use super::figure::{Anchor, Colour, FAINT, Figure, TOP};
 use super::words::{list, of, table};
 use super::{Destination, Finished, at_fault, header, progress_bar};
 use crate::expected_error::ExpectedError;
+use crate::options::runner::RunnerArgument;
 
 /// Arguments of `gpuemu study oracle`.
 #[derive(Debug, clap::Args)]

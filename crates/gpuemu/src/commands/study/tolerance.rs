@@ -11,10 +11,10 @@ use gpuemu_corpus::studies::tolerance::{
 };
 use serde_json::{Map, Value, json};
 
-use super::super::corpus_runner::RunnerArgument;
 use super::words::{of, percent, share, share_with_interval, table};
 use super::{Destination, Finished, at_fault, header, progress_bar, tolerance_figure};
 use crate::expected_error::ExpectedError;
+use crate::options::runner::RunnerArgument;
 
 /// Arguments of `gpuemu study tolerance`.
 #[derive(Debug, clap::Args)]

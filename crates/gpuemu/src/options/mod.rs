@@ -1,0 +1,5 @@
+//! Arguments that several subcommands take.
+
+pub mod cases;
+pub mod kernels;
+pub mod runner;
