@@ -1,215 +1,275 @@
-//! The cases of one op in one run: drawn, run, judged, kept.
+//! Campaigns over many machines: begun here, their parts checked and kept as they come, joined at the end.
 
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
 
 use gpuemu_client::fault;
 use gpuemu_common::finding::Outcome;
-use gpuemu_common::protocol::{ErrorCode, FuzzConfig};
-use gpuemu_common::report::{OpReport, OpStatus, ValidationResult};
-use gpuemu_common::rng::case_seed;
-use gpuemu_common::shard::Shard;
-use gpuemu_engine::case::materialise;
-use gpuemu_engine::judge;
-use gpuemu_engine::{Case, Verdict};
+use gpuemu_common::protocol::{
+    BeginCampaign, CampaignReference, CampaignStatus, ErrorCode, FuzzConfig, GetRun, KeepMinimized, KeepPart, Mode,
+    NamedTensorData, Response,
+};
+use gpuemu_common::report::{OpReport, OpStatus, RunReport, ValidationResult};
 
-use super::Service;
-use super::result::{Context, record_of, result_of};
-use super::tally::{MOST_COMPARED, Tally, facts_of, summary_of};
-use super::validate::snapshot_of;
-use crate::configured_op::{ConfiguredOp, StartedOp};
+use super::merge::merge;
+use super::op_run::broken_off;
+use super::recording::{check, check_name};
+use super::records::{stored_result, with_inputs};
+use super::result::{now, record_of};
+use super::run::{base_seed, choose, drawn_from, mode_name};
+use super::{Service, VERSION, read_tensors};
+use crate::configured_op::ConfiguredOp;
 use crate::failure::Failure;
-use crate::jobs::Job;
 use crate::project::Project;
-use crate::sources::digests;
-use crate::store::{FailureRecord, ResultRecord};
+use crate::store::{CampaignRecord, FailureRecord, ResultRecord, Snapshot, StoreError};
 
-/// Results that are written together, unless this long has passed.
-const BATCH: usize = 256;
-const BATCH_TIME: Duration = Duration::from_millis(250);
+/// Parts that a campaign has at most: each is a record of its own.
+const MOST_PARTS: u32 = 1 << 20;
 
-/// What a run does with each op.
-#[derive(Debug, Clone)]
-pub(super) struct Plan {
-    /// The run.
-    pub run: u64,
-    /// Base seed.
-    pub base_seed: u64,
-    /// Cases.
-    pub iterations: u64,
-    /// When time is up.
-    pub deadline: Option<Instant>,
-    /// Whether running out of time is what was asked for.
-    pub until_deadline: bool,
-    /// Stop at the first failure.
-    pub fail_fast: bool,
-    /// What cases are drawn from.
-    pub settings: FuzzConfig,
-    /// Only the cases of one shard.
-    pub shard: Option<Shard>,
-}
-
-impl Plan {
-    /// Cases that are run of each op.
-    pub fn cases(&self) -> u64 {
-        self.shard.map_or(self.iterations, |shard| shard.size(self.iterations))
-    }
-}
-
-/// Tries the cases of an op.
-pub(super) fn run_op(service: &Service, project: &Project, op: ConfiguredOp, plan: &Plan, job: &Job) -> OpReport {
-    let started = Instant::now();
-    let (name, line, source, reference) = (op.name.clone(), op.line, op.source.clone(), op.reference.clone());
-    // Before anything of it runs: what is edited meanwhile is not what was tried.
-    let sources = digests(&project.config.root, &op.files());
-    let injected = || Failure::new(ErrorCode::InternalError, "injected");
-    let mut report = match fault!("op.start", injected(), op.start()) {
-        Ok(started) => Campaign::new(service, project, started, plan).run(job),
-        Err(failure) => broken(&name, failure),
-    };
-    (report.line, report.runner, report.reference, report.sources) = (line, source, reference, sources);
-    report.planned = if plan.until_deadline { report.cases } else { plan.cases() };
-    report.seconds = started.elapsed().as_secs_f64();
-    report
-}
-
-/// The report on an op that cannot be tried.
-pub(super) fn broken(op: &str, failure: Failure) -> OpReport {
-    let message = match failure.hint {
-        Some(hint) => format!("{}\nhint: {hint}", failure.message),
-        None => failure.message,
-    };
-    OpReport { status: OpStatus::Error, message: Some(message), ..OpReport::blank(op) }
-}
-
-/// The report on an op whose run has not come to its end.
-pub(super) fn broken_off(op: &str) -> OpReport {
-    let message = Some("its run broke off before its end".to_string());
-    OpReport { status: OpStatus::Unfinished, message, ..OpReport::blank(op) }
-}
-
-/// The report on an op that another one's failure kept from being tried.
-pub(super) fn not_run(op: &str) -> OpReport {
-    let message = Some("not run: another op failed before".to_string());
-    OpReport { status: OpStatus::Unfinished, message, ..OpReport::blank(op) }
-}
-
-struct Campaign<'a> {
-    service: &'a Service,
-    project: &'a Project,
-    started: StartedOp,
-    plan: &'a Plan,
-    tally: Tally,
-    results: Vec<ResultRecord>,
-    failures: Vec<FailureRecord>,
-    written: Instant,
-}
-
-impl<'a> Campaign<'a> {
-    fn new(service: &'a Service, project: &'a Project, started: StartedOp, plan: &'a Plan) -> Self {
-        let tally = Tally::new(&started.op.name, &started.op.warnings);
-        Self {
-            service,
-            project,
-            started,
-            plan,
-            tally: if plan.shard.is_some() { tally.keep_part() } else { tally },
-            results: Vec::new(),
-            failures: Vec::new(),
-            written: Instant::now(),
-        }
+impl Service {
+    /// Everything that a run left of one op: what a part of a campaign is made of.
+    pub(super) fn get_run(&self, request: &GetRun) -> Result<Response, Failure> {
+        let project = self.project(&request.project)?;
+        let (key, run, op) = (&project.key, request.run, &request.op_name);
+        let failures = self.store.first_failures(key, run, op, usize::MAX)?;
+        let failures: BTreeMap<u64, &FailureRecord> =
+            failures.iter().map(|failure| (failure.result.index, failure)).collect();
+        let results = self.store.run_results(key, run, Some(op));
+        let results = fault!("campaign.results", injected(), results)?;
+        let results = results.iter().map(|record| match failures.get(&record.index) {
+            Some(failure) => with_inputs(failure),
+            None => stored_result(record),
+        });
+        Ok(Response::Results { results: results.collect::<Result<_, _>>()? })
     }
 
-    fn run(mut self, job: &Job) -> OpReport {
-        let Plan { iterations, shard, .. } = *self.plan;
-        for index in shard.unwrap_or(Shard::WHOLE).cases(iterations) {
-            if job.is_cancelled() {
-                self.tally.unfinished("cancelled", self.plan.cases());
-                break;
-            }
-            if self.plan.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                if !self.plan.until_deadline {
-                    self.tally.unfinished("time ran out", self.plan.cases());
-                }
-                break;
-            }
-            let Some(failed) = self.case(index) else { break };
-            job.advance(failed);
-            if failed && self.plan.fail_fast {
-                break;
-            }
+    /// Begins a run whose parts others make.
+    pub(super) fn begin_campaign(&self, request: &BeginCampaign) -> Result<Response, Failure> {
+        let project = self.project(&request.project)?;
+        let config = &request.config;
+        if config.seconds.is_some() {
+            return Err(Failure::invalid("a campaign has a number of cases, no 'seconds': its parts would have none"));
         }
-        if let Err(failure) = self.write() {
-            return broken(&self.tally.report.op, failure);
-        }
-        fault!("op.conclude");
-        self.tally.conclude(self.project.config.policies.warn_threshold)
-    }
-
-    /// Runs one case; whether it failed, or `None` where going on makes no sense.
-    fn case(&mut self, index: u64) -> Option<bool> {
-        let StartedOp { op, runner } = &mut self.started;
-        let seed = case_seed(self.plan.base_seed, index);
-        fault!("case.describe");
-        let descriptor = op.subject.describe(&op.sampler, seed);
-        let left_out = op.subject.left_out(&op.sampler, seed);
-        let made = materialise(op.subject.schema(), &descriptor).map_err(|error| error.to_string());
-        let case = match fault!("case.materialise", "injected".to_string(), made) {
-            Ok(case) => case,
-            Err(error) => {
-                self.tally.stop(format!("case {index} (seed {}) cannot be made: {error}", descriptor.seed));
-                return None;
-            }
+        let Some(iterations @ 1..) = config.iterations else {
+            return Err(Failure::invalid("'iterations' is missing or 0: no case would be run"));
         };
-        fault!("case.judge");
-        let verdict = judge(&op.subject, &case, runner);
-        fault!("case.judged");
-        if let Some(message) = runner.broken().map(ToString::to_string) {
-            self.tally.stop(message);
-            return None;
+        if !(1..=MOST_PARTS).contains(&request.parts) || u64::from(request.parts) > iterations {
+            let most = iterations.min(u64::from(MOST_PARTS));
+            return Err(Failure::invalid(format!("'parts' is {}; it goes from 1 to {most}", request.parts)));
         }
-        let mut facts = facts_of(index, &verdict);
-        facts.left_out = left_out.map(|case| format!("{}, {}", case.dtype, case.sizes));
-        if let Some(bound) = op.bound.as_ref().filter(|_| verdict.failed() && self.tally.report.failed < MOST_COMPARED)
-        {
-            fault!("case.judge_by_bound");
-            facts.within_bound = Some(judge(bound, &case, runner).outcome == Outcome::Passed);
-        }
-        let warn_threshold = self.project.config.policies.warn_threshold;
-        let context = Context { op: &op.name, run: Some(self.plan.run), settings: &self.plan.settings, warn_threshold };
-        fault!("case.result");
-        let result = result_of(&op.subject, &verdict, context);
-        fault!("case.tally");
-        self.tally.add_case(facts, summary_of(&verdict, &result), verdict.failed().then_some(&result));
-        self.keep(index, &case, &verdict, &result);
-        if verdict.outcome == Outcome::Error {
-            self.tally.stop(verdict.undetermined.unwrap_or_default());
-            return None;
-        }
-        let due = self.results.len() >= BATCH || self.written.elapsed() >= BATCH_TIME;
-        if let Err(failure) = if due { self.write() } else { Ok(()) } {
-            self.tally.stop(failure.message);
-            return None;
-        }
-        Some(verdict.failed())
+        let names = self.ops_of_campaign(&project, request)?;
+        let seed = base_seed(&project, config);
+        let settings = drawn_from(config);
+        let (run, time) = (self.store.next_run(), now());
+        let blank = RunReport::blank(VERSION, &project.config, mode_name(Mode::Fuzz));
+        let report = RunReport { run, time, seed, settings, ..blank };
+        // Results come before the end, and a campaign that is never ended must not look like one that passed.
+        let planned = |op: &String| OpReport { planned: iterations, ..broken_off(op) };
+        let begun = RunReport { ops: names.iter().map(planned).collect(), ..report.clone() };
+        self.keep_runs(&project, &begun)?;
+        let campaign = CampaignStatus {
+            run,
+            ops: request.ops.clone(),
+            config: FuzzConfig { seed: Some(seed), ..config.clone() },
+            parts: request.parts,
+            kept: Vec::new(),
+            client_side: request.client_side,
+            report: Box::new(report),
+        };
+        let record = record(&project, run, 0, &campaign)?;
+        fault!("campaign.begin", injected(), self.store.put_campaign(&record, &[], &[]))?;
+        Ok(Response::Campaign { campaign })
     }
 
-    fn keep(&mut self, index: u64, case: &Case, verdict: &Verdict, result: &ValidationResult) {
-        fault!("case.record");
-        let record = record_of(result, &self.project.key, self.plan.run, index, self.plan.base_seed);
-        if verdict.failed() {
-            fault!("case.snapshot");
-            let snapshot = snapshot_of(&self.started.op, case, self.project.config.storage.snapshot_bytes);
-            let verdict = serde_json::to_string(result).unwrap_or_default();
-            self.failures.push(FailureRecord { result: record.clone(), verdict, snapshot });
+    /// The ops that a campaign will say something about.
+    fn ops_of_campaign(&self, project: &Project, request: &BeginCampaign) -> Result<Vec<String>, Failure> {
+        if request.client_side {
+            if request.ops.is_empty() {
+                return Err(Failure::invalid("'ops' is empty: nothing would be run"));
+            }
+            request.ops.iter().try_for_each(|name| check_name(name))?;
+            return Ok(request.ops.clone());
         }
-        self.results.push(record);
+        let mut names = choose(project, &request.ops, false)?;
+        let mut problem = None;
+        names.retain(|name| match ConfiguredOp::open(project, name, &drawn_from(&request.config), &self.pool) {
+            Ok(op) => op.is_runnable() || !request.ops.is_empty(),
+            // Each part says so of the op, which is no reason to run nothing.
+            Err(failure) if failure.code == ErrorCode::ConfigError => true,
+            Err(failure) => {
+                problem.get_or_insert(failure);
+                false
+            }
+        });
+        problem.map_or(Ok(names), Err)
     }
 
-    fn write(&mut self) -> Result<(), Failure> {
-        self.service.store.append(&self.results, &self.failures)?;
-        self.results.clear();
-        self.failures.clear();
-        self.written = Instant::now();
-        Ok(())
+    /// Says how far a campaign is.
+    pub(super) fn get_campaign(&self, request: &CampaignReference) -> Result<Response, Failure> {
+        let project = self.project(&request.project)?;
+        let mut campaign = self.campaign(&project, request.run)?;
+        let kept = self.store.kept_parts(&project.key, campaign.run)?;
+        campaign.kept = kept.into_iter().filter_map(|part| u32::try_from(part).ok()).collect();
+        Ok(Response::Campaign { campaign })
     }
+
+    fn campaign(&self, project: &Project, run: Option<u64>) -> Result<CampaignStatus, Failure> {
+        let hint = "a campaign that has ended is a run like any other: `gpuemu report` shows it";
+        let missing = |message: String| Failure::new(ErrorCode::NotFound, message).hint(hint);
+        let run = match run {
+            Some(run) => run,
+            None => self
+                .store
+                .newest_campaign(&project.key)?
+                .ok_or_else(|| missing("this project has no campaign that has not ended".to_string()))?,
+        };
+        let found = fault!("campaign.find", injected(), self.store.campaign(&project.key, run))?;
+        let found = found.ok_or_else(|| missing(format!("this project has no unfinished campaign of run {run}")))?;
+        read(&found)
+    }
+
+    /// Keeps a part with everything in it, or nothing.
+    pub(super) fn keep_part(&self, request: KeepPart, payload: &[u8]) -> Result<Response, Failure> {
+        let project = self.project(&request.project)?;
+        let campaign = self.campaign(&project, Some(request.run))?;
+        let report = RunReport { run: campaign.run, ..*request.report };
+        let Some(shard) = report.part.as_ref().map(|part| part.shard).filter(|shard| shard.count() == campaign.parts)
+        else {
+            return Err(Failure::invalid(format!("the report is on no part of {}", campaign.parts)));
+        };
+        refuse_other_run(&campaign.report, &report)?;
+        let iterations = campaign.config.iterations.unwrap_or_default();
+        // Fewer cases than are the part's, each of them passed, would be a pass of something else.
+        if let Some(op) = report.ops.iter().find(|op| op.part.is_some() && op.planned != shard.size(iterations)) {
+            let (planned, wanted) = (op.planned, shard.size(iterations));
+            let message = format!("part {shard} has {planned} cases of op '{}', it should have {wanted}", op.op);
+            return Err(Failure::invalid(message));
+        }
+        if let Some(op) = campaign.ops.iter().find(|name| report.ops.iter().all(|op| op.op != **name)) {
+            return Err(Failure::invalid(format!("part {shard} says nothing about op '{op}'")));
+        }
+        let mut results = request.results.into_iter().peekable();
+        let (mut kept, mut failures) = (Vec::new(), Vec::new());
+        for op in &report.ops {
+            for facts in op.part.iter().flat_map(|part| &part.cases) {
+                let Some(mut result) = results.next_if(|result| result.op == op.op) else {
+                    let message = format!("the result of case {} of op '{}' is missing", facts.index, op.op);
+                    return Err(Failure::invalid(message));
+                };
+                check(&result, &op.op)?;
+                fault!("campaign.result");
+                if result.outcome != facts.outcome {
+                    let message = format!("case {} of op '{}' ended otherwise than its result", facts.index, op.op);
+                    return Err(Failure::invalid(message));
+                }
+                (result.run, result.client_side) = (Some(campaign.run), campaign.client_side);
+                result.settings.clone_from(&campaign.report.settings);
+                let inputs = result.inputs.take();
+                let record = record_of(&result, &project.key, campaign.run, facts.index, campaign.report.seed);
+                if result.outcome == Outcome::Failed {
+                    let limit = project.config.storage.snapshot_bytes;
+                    failures.push(failure(&result, &record, inputs.as_ref(), payload, limit)?);
+                }
+                kept.push(record);
+            }
+        }
+        if let Some(more) = results.next() {
+            return Err(Failure::invalid(format!("the result with seed {} belongs to no case of the part", more.seed)));
+        }
+        let part = record(&project, campaign.run, u64::from(shard.index()), &report)?;
+        fault!("campaign.keep_part", injected(), self.store.put_campaign(&part, &kept, &failures))?;
+        fault!("campaign.part_kept");
+        Ok(Response::Ok)
+    }
+
+    /// Keeps the smallest form of a failure.
+    pub(super) fn keep_minimized(&self, request: &KeepMinimized, payload: &[u8]) -> Result<Response, Failure> {
+        let project = self.project(&request.project)?;
+        let mut result = request.minimized.clone();
+        check_name(&result.op)?;
+        check(&result, &result.op)?;
+        if result.outcome != Outcome::Failed {
+            return Err(Failure::invalid("the smallest form of a failure has to fail"));
+        }
+        let run = self.store.next_run();
+        (result.run, result.minimized, result.inputs) = (Some(run), true, None);
+        // Simplified values have no seed: however large they are, they are kept.
+        let limit = if request.values_edited { u64::MAX } else { project.config.storage.snapshot_bytes };
+        let record = record_of(&result, &project.key, run, 0, 0);
+        self.store.append(&[], &[failure(&result, &record, Some(&request.inputs), payload, limit)?])?;
+        Ok(Response::Recorded { run })
+    }
+
+    /// Joins the parts to the report on the run.
+    pub(super) fn end_campaign(&self, request: &CampaignReference) -> Result<Response, Failure> {
+        let project = self.project(&request.project)?;
+        let campaign = self.campaign(&project, request.run)?;
+        let mut parts = Vec::new();
+        let kept = self.store.campaign_parts(&project.key, campaign.run);
+        for part in fault!("campaign.parts", injected(), kept)? {
+            parts.push((format!("of part {}", part.part), read::<RunReport>(&part)?));
+        }
+        fault!("campaign.join");
+        let joined = merge(&project.config, parts).map_err(|error| {
+            Failure::invalid(format!("the campaign of run {} cannot be joined: {error}", campaign.run))
+        })?;
+        let seconds = now().saturating_sub(campaign.report.time) as f64 / 1000.0;
+        let (time, config) = (campaign.report.time, campaign.report.config.clone());
+        let mut report = RunReport { run: campaign.run, time, config, seconds, part: None, ..joined };
+        for op in report.ops.iter_mut().filter(|op| op.status == OpStatus::Failed) {
+            op.regressed = !campaign.client_side && self.passed_before(&project, &op.op, campaign.run)?;
+        }
+        fault!("campaign.keep");
+        self.keep_runs(&project, &report)?;
+        fault!("campaign.forget", injected(), self.store.forget_campaign(&project.key, campaign.run))?;
+        Ok(Response::Report { report: Box::new(report) })
+    }
+}
+
+fn injected() -> StoreError {
+    StoreError::Damaged("injected".to_string())
+}
+
+/// A part that was made by another gpuemu, for another configuration or from other cases says nothing about this run.
+fn refuse_other_run(ours: &RunReport, theirs: &RunReport) -> Result<(), Failure> {
+    let words = |report: &RunReport| {
+        [
+            ("the version of gpuemu", report.gpuemu.clone()),
+            ("the configuration", report.config_digest.clone()),
+            ("the mode", report.mode.clone()),
+            ("the seed", report.seed.to_string()),
+            ("what cases are drawn from", serde_json::to_string(&report.settings).unwrap_or_default()),
+        ]
+    };
+    match words(ours).into_iter().zip(words(theirs)).find(|(ours, theirs)| ours != theirs) {
+        Some(((what, ours), (_, theirs))) => Err(Failure::invalid(format!(
+            "the part is none of this campaign: {what} is '{theirs}' there and '{ours}' here"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn failure(
+    result: &ValidationResult,
+    record: &ResultRecord,
+    inputs: Option<&NamedTensorData>,
+    payload: &[u8],
+    limit: u64,
+) -> Result<FailureRecord, Failure> {
+    let inputs = inputs.map(|inputs| read_tensors(inputs, payload)).transpose()?.unwrap_or_default();
+    let verdict = serde_json::to_string(result).unwrap_or_default();
+    Ok(FailureRecord { result: record.clone(), verdict, snapshot: Snapshot::of(&inputs, limit) })
+}
+
+fn record(project: &Project, run: u64, part: u64, content: &impl serde::Serialize) -> Result<CampaignRecord, Failure> {
+    let text = serde_json::to_string(content).map_err(|error| {
+        Failure::new(ErrorCode::InternalError, format!("part {part} of run {run} cannot be kept: {error}"))
+    })?;
+    Ok(CampaignRecord { project: project.key.clone(), run, part, time: now(), text })
+}
+
+fn read<T: serde::de::DeserializeOwned>(record: &CampaignRecord) -> Result<T, Failure> {
+    serde_json::from_str(&record.text).map_err(|error| {
+        let message = format!("what was kept of part {} of run {} cannot be read: {error}", record.part, record.run);
+        Failure::new(ErrorCode::InternalError, message)
+    })
 }

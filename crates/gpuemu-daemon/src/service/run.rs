@@ -13,7 +13,7 @@ use gpuemu_common::report::{ComparisonReport, Conclusion, OpComparison, OpReport
 use gpuemu_common::shard::{RunPart, Shard};
 
 use super::artifacts::Look;
-use super::campaign::{Plan, broken, broken_off, not_run, run_op};
+use super::op_run::{Plan, broken, broken_off, not_run, run_op};
 use super::result::now;
 use super::{Service, VERSION, expected};
 use crate::configured_op::ConfiguredOp;
