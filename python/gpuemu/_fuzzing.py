@@ -8,19 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpuemu import _native
-from gpuemu._campaign import (
-    Campaign,
-    Plan,
-    Progress,
-    Settings,
-    check_op,
-    chosen_adapter,
-    opened,
-    random_seed,
-    settings_of,
-)
 from gpuemu._numbers import seed_number, seed_numbers
+from gpuemu._op_run import OpRun, Plan, Progress, chosen_adapter, random_seed
 from gpuemu._recording import Recorder
+from gpuemu._settings import Settings, check_op, opened, settings_of
 from gpuemu._signature import accepted
 from gpuemu.custom_op import CustomOp
 from gpuemu.errors import ValidationError
@@ -53,14 +44,14 @@ def fuzz(
     name = op if isinstance(op, str) else op.name
     options = drawn.options(client.project, _line(op, drawn, framework))
     ready = opened(op, options)
-    campaign = Campaign(ready, run_op, chosen_adapter(framework), dictionary=_takes_a_dict(run_op, ready))
+    op_run = OpRun(ready, run_op, chosen_adapter(framework), dictionary=_takes_a_dict(run_op, ready))
     base = random_seed() if seed is None else seed_number(seed)
     seeds = seed_numbers(replay)
     plan = Plan(0 if seeds else iterations, base, seeds, fail_fast=fail_fast)
     plan.to_json()
     recorder = Recorder(client, name, base, drawn.drawn())
     try:
-        found = campaign.run(plan, recorder, progress)
+        found = op_run.run(plan, recorder, progress)
     finally:
         recorder.close()
     report = OpReport.from_json(found)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuemu import _native
 from gpuemu._callable import Bridge
-from gpuemu._campaign import DISCIPLINES, Plan, Progress
+from gpuemu._op_run import DISCIPLINES, Plan, Progress
 from gpuemu._signature import accepted
 from gpuemu.custom_op import CustomOp
 from gpuemu.frameworks.base import BaseAdapter

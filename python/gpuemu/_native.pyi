@@ -63,7 +63,7 @@ class ReadyOp:
         self, inputs: list[tuple[str, Any]], parameters: str
     ) -> list[tuple[str, list[int], npt.NDArray[np.float64], npt.NDArray[np.float64]]]: ...
 
-class Campaign:
+class OpRun:
     def __init__(self, op: ReadyOp, bridge: Any, accepted: str, traits: str) -> None: ...
     def run(
         self,

@@ -8,22 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpuemu import _native
-from gpuemu._campaign import (
-    Campaign,
-    Plan,
-    Progress,
-    Settings,
-    Size,
-    Tolerance,
-    check_op,
-    chosen_adapter,
-    opened,
-    random_seed,
-)
 from gpuemu._defaults import current_defaults
 from gpuemu._numbers import seed_number, seed_numbers
+from gpuemu._op_run import OpRun, Plan, Progress, chosen_adapter, random_seed
 from gpuemu._project import project_reference
 from gpuemu._recording import Recorder
+from gpuemu._settings import Settings, Size, Tolerance, check_op, opened
 from gpuemu._signature import function_name
 from gpuemu.custom_op import CustomOp
 from gpuemu.errors import ClientError
@@ -207,9 +197,7 @@ class Check:
         name = name or self.name
         runner = f"callable {self.owner}"
         out, allowed = (self.out, self.allow) if allow is None else (False, allow)
-        campaign = Campaign(
-            ready or self.ready(), function or self.function, self.adapter, out, allowed, runner
-        )
+        op_run = OpRun(ready or self.ready(), function or self.function, self.adapter, out, allowed, runner)
         warnings: list[str] = []
         if not plan.replayed and self.usual.replay_failures and self.client is not None:
             plan.replayed = self._failed_before(name, runner, warnings)
@@ -217,7 +205,7 @@ class Check:
         if self.client is not None:
             recorder = Recorder(self.client, name, plan.seed, self.settings.drawn())
         try:
-            found = campaign.run(plan, recorder, _shown(progress, plan))
+            found = op_run.run(plan, recorder, _shown(progress, plan))
         finally:
             if recorder is not None:
                 recorder.close()
@@ -236,7 +224,7 @@ class Check:
                 option = "--gpuemu-replay=" if "--gpuemu-replay=" in self.reproduce else "replay="
                 line = self.reproduce.replace(option + "{seed}", whole[option])
             if minimize and first.failures[0].bug_class != "first_calls_only" and report.errors == 0:
-                smallest = smallest_case(campaign.minimise(first.seed))
+                smallest = smallest_case(op_run.minimise(first.seed))
                 if smallest is None:
                     warnings.append(
                         "the case passes when it is run by itself: the failure depends on the calls before "

@@ -9,8 +9,8 @@ from typing import Any
 
 from gpuemu import _native
 from gpuemu._callable import Bridge
-from gpuemu._campaign import Settings, Tolerance
 from gpuemu._dtypes import dtype_name
+from gpuemu._settings import Settings, Tolerance
 from gpuemu._signature import accepted
 from gpuemu.errors import ClientError
 from gpuemu.frameworks.registry import adapter

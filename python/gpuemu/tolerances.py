@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuemu import _native
-from gpuemu._campaign import Campaign, Settings, check_op, chosen_adapter, opened, random_seed
 from gpuemu._dtypes import FLOAT_FORMATS, dtype_name
 from gpuemu._numbers import seed_number, whole_number
+from gpuemu._op_run import OpRun, chosen_adapter, random_seed
 from gpuemu._project import project_reference
 from gpuemu._record import Record
+from gpuemu._settings import Settings, check_op, opened
 from gpuemu.custom_op import CustomOp
 from gpuemu.errors import ClientError
 from gpuemu.frameworks.base import BaseAdapter
@@ -135,11 +136,11 @@ def calibrate_tolerance(
         )
     assert control is not None
     ready = opened(op, Settings(dtypes=[name]).options(project, None))
-    campaign = Campaign(ready, control, chosen_adapter(framework))
+    op_run = OpRun(ready, control, chosen_adapter(framework))
     base = random_seed() if seed is None else seed_number(seed)
     cases = whole_number(iterations, "iterations", 1)
-    with campaign.adapter.session(), np.errstate(all="ignore"):
-        measured = json.loads(campaign.native.calibrate(name, base, cases))
+    with op_run.adapter.session(), np.errstate(all="ignore"):
+        measured = json.loads(op_run.native.calibrate(name, base, cases))
     atol, rtol = measured["envelope"]
     return Calibration(
         atol, rtol, Tolerance(*measured["tightest"]), len(measured["errors"]), base, measured["errors"]

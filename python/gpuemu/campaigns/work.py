@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gpuemu import _native
-from gpuemu._campaign import Campaign, Plan, Settings, opened
+from gpuemu._op_run import OpRun, Plan
 from gpuemu._project import project_reference
+from gpuemu._settings import Settings, opened
 from gpuemu._signature import function_name
 from gpuemu.campaigns.archive import unpack
 from gpuemu.custom_op import CustomOp
@@ -163,7 +164,7 @@ class CallableRunner:
     def __init__(self, work: CallableWork) -> None:
         """Put functions and ops together."""
         self._work = work
-        self._campaigns: dict[str, Campaign] = {}
+        self._ops: dict[str, OpRun] = {}
         adapter = adapter_of(work.framework)
         # What cases are drawn from was settled where the campaign was begun; no project is read here.
         with tempfile.TemporaryDirectory(prefix="gpuemu-worker-") as nowhere:
@@ -171,7 +172,7 @@ class CallableRunner:
             for op, function in work.functions:
                 name = op if isinstance(op, str) else op.name
                 runner = f"callable {function_name(function)}"
-                self._campaigns[name] = Campaign(opened(op, options), function, adapter, name=runner)
+                self._ops[name] = OpRun(opened(op, options), function, adapter, name=runner)
 
     def run(self, index: int, told: Told) -> Part:
         """Run the cases of a range of every op."""
@@ -180,7 +181,7 @@ class CallableRunner:
         ops: list[dict[str, Any]] = []
         results: list[Any] = []
         done = failed = 0
-        for campaign in self._campaigns.values():
+        for op_run in self._ops.values():
             found: dict[str, Any] = {}
 
             def keep(texts: list[str], found: dict[str, Any] = found) -> None:
@@ -192,7 +193,7 @@ class CallableRunner:
             def tell(cases: int, _: int, failures: int, before: tuple[int, int] = (done, failed)) -> None:
                 told(before[0] + cases, before[1] + failures)
 
-            report = campaign.run(Plan(work.cases, work.seed, shard=shard), keep, tell)
+            report = op_run.run(Plan(work.cases, work.seed, shard=shard), keep, tell)
             done, failed = done + report["cases"], failed + report["failed"]
             ops.append(report)
             results += found.values()
@@ -201,7 +202,7 @@ class CallableRunner:
 
     def minimise(self, op: str, seed: int) -> dict[str, Any] | None:
         """Shrink the failing case of a seed."""
-        return self._campaigns[op].minimise(seed)
+        return self._ops[op].minimise(seed)
 
     def close(self) -> None:
         """Nothing is held."""

@@ -2,13 +2,13 @@
 
 mod arrays;
 mod callable;
-mod campaign;
 mod client;
 mod client_error;
 mod emulation;
 mod kernel_source;
 mod layouts;
 mod local_service;
+mod op_run;
 mod options;
 mod project;
 mod random;
@@ -28,7 +28,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<client::DaemonConnection>()?;
     module.add_class::<shared_segment::SharedSegment>()?;
     module.add_class::<ready_op::ReadyOp>()?;
-    module.add_class::<campaign::Campaign>()?;
+    module.add_class::<op_run::OpRun>()?;
     module.add_class::<local_service::LocalService>()?;
     module.add_class::<emulation::KernelProgram>()?;
     module.add_function(wrap_pyfunction!(kernel_source::compile_cuda, module)?)?;

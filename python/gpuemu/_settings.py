@@ -1,24 +1,16 @@
-"""One op, one callable, many cases: put together for the engine, which runs them in this process."""
+"""What a caller says of the cases of an op: what they are drawn from, and how they are judged."""
 
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gpuemu import _native
-from gpuemu._callable import Bridge
 from gpuemu._dtypes import DTYPES, dtype_name
-from gpuemu._numbers import json_value, seed_number, whole_number
-from gpuemu._signature import accepted, function_name
+from gpuemu._numbers import json_value, whole_number
 from gpuemu._values import resolve
-from gpuemu.frameworks.base import BaseAdapter
-from gpuemu.frameworks.current import current_adapter
-from gpuemu.frameworks.registry import adapter as adapter_of
 from gpuemu.precision import Precision, precision_json
 
 if TYPE_CHECKING:
@@ -26,10 +18,6 @@ if TYPE_CHECKING:
 
 Size = int | tuple[int, int] | Sequence[int]
 Tolerance = float | tuple[float, float] | Mapping[str, Any]
-Progress = Callable[[int, int, int], None]
-
-DISCIPLINES = ("aliasing", "output_overwritten")
-"""Checks of memory that `allow=` can switch off."""
 
 INVARIANTS = ("shape_preserved", "non_negative", "finite", "symmetric", "normalized")
 """What can be asked of every output, beside being right."""
@@ -60,7 +48,7 @@ class Settings:
         if self.dtypes is not None:
             drawn["dtypes"] = [dtype_name(dtype) for dtype in _listed(self.dtypes, "dtypes")]
         if self.layouts is not None:
-            drawn["layouts"] = _names(self.layouts, "layouts")
+            drawn["layouts"] = listed_names(self.layouts, "layouts")
         if self.values is not None:
             # An unknown name is refused here, with those that are known.
             resolve(self.values, 0)
@@ -134,12 +122,13 @@ def _listed(values: Sequence[Any], what: str) -> Sequence[Any]:
     return values
 
 
-def _names(names: Sequence[str], what: str) -> list[str]:
+def listed_names(names: Sequence[str], what: str) -> list[str]:
+    """Return names that were given as a list; one text is refused."""
     return [str(name) for name in _listed(names, what)]
 
 
 def _invariants(names: Sequence[str]) -> list[str]:
-    for name in _names(names, "invariants"):
+    for name in listed_names(names, "invariants"):
         if name not in INVARIANTS:
             raise ValueError(f"unknown invariant '{name}'; known: {', '.join(INVARIANTS)}")
     return list(names)
@@ -187,125 +176,3 @@ def _pair(tolerance: Any) -> dict[str, float]:
         if not 0.0 <= float(part) < float("inf"):
             raise ValueError(f"a tolerance is {tolerance!r}; atol and rtol must be numbers of 0 or more")
     return {"atol": float(pair[0]), "rtol": float(pair[1])}
-
-
-def random_seed() -> int:
-    """Return a seed that nobody chose."""
-    return random.SystemRandom().getrandbits(64)
-
-
-def chosen_adapter(framework: str | BaseAdapter | None) -> BaseAdapter:
-    """Return the adapter of a framework that is named, or is in use, or else that of NumPy."""
-    if isinstance(framework, BaseAdapter):
-        return framework
-    if framework is not None:
-        return adapter_of(framework)
-    return current_adapter() or adapter_of("numpy")
-
-
-@dataclass
-class Plan:
-    """How many cases, which, and for how long."""
-
-    cases: int
-    seed: int
-    replayed: Sequence[int] = ()
-    seconds: float | None = None
-    fail_fast: bool = False
-    repeats: int = 1000
-    repeat_seconds: float = 0.5
-    shard: tuple[int, int] | None = None
-    """Only the cases of one part of so many, counted from 1; the report then has what joining it takes."""
-
-    def to_json(self) -> str:
-        """Return the plan as the engine reads it."""
-        cases = whole_number(self.cases, "cases", 0 if self.replayed else 1)
-        if self.seconds is not None and not 0 < float(self.seconds) < 1e9:
-            raise ValueError(f"seconds is {self.seconds}; it must be above 0")
-        return json.dumps(
-            {
-                "replayed": [str(seed_number(seed)) for seed in self.replayed],
-                "base_seed": str(seed_number(self.seed)),
-                "cases": cases,
-                "shard": None if self.shard is None else {"index": self.shard[0], "count": self.shard[1]},
-                "seconds": None if self.seconds is None else float(self.seconds),
-                "fail_fast": bool(self.fail_fast),
-                "repeats": whole_number(self.repeats, "repeats"),
-                "repeat_seconds": self.repeat_seconds,
-            }
-        )
-
-
-class Campaign:
-    """One op and one callable."""
-
-    def __init__(
-        self,
-        op: _native.ReadyOp,
-        function: Callable[..., Any],
-        adapter: BaseAdapter,
-        out: bool | str | None = None,
-        allow: Sequence[str] = (),
-        name: str | None = None,
-        dictionary: bool = False,
-    ) -> None:
-        """Put them together. `out` is the keyword that takes outputs; None looks for one called `out`."""
-        if not callable(function):
-            raise TypeError(f"the op under test is a {type(function).__name__}; give a function")
-        for check in _names(allow, "allow"):
-            if check not in DISCIPLINES:
-                raise ValueError(f"allow has {check!r}; what can be allowed: {', '.join(DISCIPLINES)}")
-        takes = accepted(function)
-        keyword = _out_keyword(out, takes, adapter)
-        if keyword is not None:
-            # gpuemu's own argument, which no case has.
-            takes["required"] = [known for known in takes["required"] if known != keyword]
-        self.adapter = adapter
-        traits = {
-            "name": name or f"callable {function_name(function)}",
-            "layouts": adapter.sees_strides,
-            "writes_into_buffers": keyword is not None,
-            "inputs_watched": True,
-            "refills": True,
-            "dictionary": dictionary,
-        }
-        outputs = [tensor["name"] for tensor in json.loads(op.describe())["outputs"]]
-        in_place = [name for name in outputs if name in op.inputs()]
-        bridge = Bridge(function, adapter, keyword, allow, outputs=outputs, in_place=in_place)
-        self.native = _native.Campaign(op, bridge, json.dumps(takes), json.dumps(traits))
-
-    def run(
-        self,
-        plan: Plan,
-        sink: Callable[[list[str]], None] | None = None,
-        progress: Progress | None = None,
-    ) -> dict[str, Any]:
-        """Run the cases; the report as JSON has it."""
-        # Values that overflow are part of the trial: NumPy need not warn of each.
-        with self.adapter.session(), np.errstate(all="ignore"):
-            report: dict[str, Any] = json.loads(self.native.run(plan.to_json(), sink, progress))
-        return report
-
-    def judge(self, seed: int) -> dict[str, Any]:
-        """Judge the case of one seed."""
-        with self.adapter.session(), np.errstate(all="ignore"):
-            result: dict[str, Any] = json.loads(self.native.judge(seed))
-        return result
-
-    def minimise(self, seed: int, runs: int = 300, seconds: float = 5.0) -> dict[str, Any] | None:
-        """Shrink the failing case of a seed; None where it does not fail by itself."""
-        with self.adapter.session(), np.errstate(all="ignore"):
-            found = self.native.minimise(seed, runs, seconds)
-        return None if found is None else json.loads(found)
-
-
-def _out_keyword(out: bool | str | None, takes: Mapping[str, Any], adapter: BaseAdapter) -> str | None:
-    if isinstance(out, str):
-        return out
-    if out is False or not adapter.shares_memory:
-        return None
-    if "out" in takes["names"]:
-        return "out"
-    if out:
-        raise ValueError("out=True, but the function has no parameter called 'out'; give its name instead")
-    return None

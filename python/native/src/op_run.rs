@@ -36,7 +36,7 @@ const BATCH_TIME: Duration = Duration::from_millis(250);
 /// How often progress is shown.
 const PROGRESS_TIME: Duration = Duration::from_millis(100);
 
-/// What a campaign does.
+/// What is run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Plan {
@@ -83,7 +83,7 @@ struct Prepared {
 
 /// The cases of one op for one callable.
 #[pyclass]
-pub struct Campaign {
+pub struct OpRun {
     op: Py<ReadyOp>,
     fitted: ConfiguredOp,
     runner: CallableRunner,
@@ -127,8 +127,8 @@ impl Outlet {
 }
 
 #[pymethods]
-impl Campaign {
-    /// A campaign. `traits` and `accepted` are JSON about the callable inside of the bridge.
+impl OpRun {
+    /// One op and one callable. `traits` and `accepted` are JSON about the callable inside of the bridge.
     #[new]
     fn new(py: Python<'_>, op: Py<ReadyOp>, bridge: Py<PyAny>, accepted: &str, traits: &str) -> PyResult<Self> {
         let accepted = accepted_of(py, accepted)?;
@@ -227,7 +227,7 @@ impl Campaign {
     }
 }
 
-impl Campaign {
+impl OpRun {
     /// An exception that says nothing about the callable ends everything.
     fn broken(&mut self) -> PyResult<()> {
         self.op.get().interrupted()?;
