@@ -26,8 +26,7 @@ pub fn run(python: &PythonEnvironment) -> Result<(), Failure> {
     // What is built here the wheel is made of: cargo finds it up to date.
     let folder = native_module::install()?.target_folder()?.join("package");
     let (wheels, environment) = (folder.join("wheels"), folder.join("environment"));
-    // Modules that were deleted since would still be collected, and an old wheel could be taken for the new one.
-    remove(&repository::root()?.join(COLLECTED))?;
+    // An old wheel could be taken for the new one.
     remove(&folder)?;
     fs::create_dir_all(&wheels).map_err(|error| cannot("create", &wheels.display(), &error))?;
 
@@ -53,6 +52,8 @@ pub fn build(python: &PythonEnvironment, folder: &Path) -> Result<PathBuf, Failu
 }
 
 fn build_wheel(python: &PythonEnvironment, wheels: &Path) -> Result<PathBuf, Failure> {
+    // Modules that were deleted since would still be collected.
+    remove(&repository::root()?.join(COLLECTED))?;
     let mut command = python.python()?;
     // What builds it is pinned in the environment: a download would be another version one day.
     command.args(["-m", "pip", "wheel", "--quiet", "--no-input", "--disable-pip-version-check"]);
