@@ -105,15 +105,17 @@ def test_a_campaign_that_was_stopped_goes_on(campaign_client: Client) -> None:
     with pytest.raises(ClientError, match="drawn from"):
         gpuemu.campaign(None, resume=True, client=campaign_client, dtypes=["float16"])
     found = gpuemu.campaign(None, resume=True, client=campaign_client, progress=seen.append, minimize=False)
+    assert {progress.planned for progress in seen} == {40 * len(whole["ops"])}
+    assert all(progress.cases <= progress.planned for progress in seen)
     assert seen[0].ranges >= kept and found.run == int(begun["run"])
     assert verdict(found.plain) == verdict(whole)
     with pytest.raises(ClientError, match="has no campaign that has not ended"):
         gpuemu.campaign(None, resume=True, client=campaign_client)
 
 
-def test_parts_that_are_none_of_the_run_are_refused(campaign_client: Client) -> None:
+@pytest.mark.parametrize("ops", [["relu", "softmax", "compiled"], []], ids=["named", "all"])
+def test_parts_that_are_none_of_the_run_are_refused(campaign_client: Client, ops: list[str]) -> None:
     config = {"iterations": 4, "seed": "1"}
-    ops = ["relu", "softmax", "compiled"]
     campaign = campaign_client.ask_plain("BeginCampaign", ops=ops, config=config, parts=2)["campaign"]
     run = campaign["run"]
     shard = {"index": 1, "count": 2}

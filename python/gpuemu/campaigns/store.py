@@ -17,6 +17,9 @@ class Status:
     run: int
     seed: int
     ops: list[str]
+    """The ops that were asked for; empty for all of the project."""
+    planned_ops: list[str]
+    """The ops that every range speaks of."""
     config: dict[str, Any]
     """What cases are drawn from, with their number and the base seed."""
     parts: int
@@ -32,8 +35,8 @@ class Status:
 
     @property
     def planned(self) -> int:
-        """Cases of all ops, as far as they are named."""
-        return self.iterations * max(len(self.ops), 1)
+        """Cases of all ops."""
+        return self.iterations * len(self.planned_ops)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Status:
@@ -42,6 +45,7 @@ class Status:
             run=int(value["run"]),
             seed=int(value["config"]["seed"]),
             ops=list(value["ops"]),
+            planned_ops=list(value["planned_ops"]),
             config=dict(value["config"]),
             parts=int(value["parts"]),
             kept=[int(part) for part in value["kept"]],

@@ -91,8 +91,10 @@ pub struct CampaignStatus {
     #[serde(with = "seed_text")]
     #[schemars(with = "seed_text::SeedText")]
     pub run: u64,
-    /// The ops.
+    /// The ops that were asked for; empty for all of the project.
     pub ops: Vec<String>,
+    /// The ops that every part has to speak of.
+    pub planned_ops: Vec<String>,
     /// What cases are drawn from; its number of cases and its seed are those of the run.
     pub config: FuzzConfig,
     /// How many parts there are.

@@ -69,6 +69,7 @@ impl Service {
         let campaign = CampaignStatus {
             run,
             ops: request.ops.clone(),
+            planned_ops: names,
             config: FuzzConfig { seed: Some(seed), ..config.clone() },
             parts: request.parts,
             kept: Vec::new(),
@@ -144,7 +145,7 @@ impl Service {
             let message = format!("part {shard} has {planned} cases of op '{}', it should have {wanted}", op.op);
             return Err(Failure::invalid(message));
         }
-        if let Some(op) = campaign.ops.iter().find(|name| report.ops.iter().all(|op| op.op != **name)) {
+        if let Some(op) = campaign.planned_ops.iter().find(|name| report.ops.iter().all(|op| op.op != **name)) {
             return Err(Failure::invalid(format!("part {shard} says nothing about op '{op}'")));
         }
         let mut results = request.results.into_iter().peekable();

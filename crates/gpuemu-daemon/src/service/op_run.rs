@@ -63,7 +63,7 @@ pub(super) fn run_op(service: &Service, project: &Project, op: ConfiguredOp, pla
     let sources = digests(&project.config.root, &op.files());
     let injected = || Failure::new(ErrorCode::InternalError, "injected");
     let mut report = match fault!("op.start", injected(), op.start()) {
-        Ok(started) => Campaign::new(service, project, started, plan).run(job),
+        Ok(started) => OpRun::new(service, project, started, plan).run(job),
         Err(failure) => broken(&name, failure),
     };
     (report.line, report.runner, report.reference, report.sources) = (line, source, reference, sources);
@@ -93,7 +93,7 @@ pub(super) fn not_run(op: &str) -> OpReport {
     OpReport { status: OpStatus::Unfinished, message, ..OpReport::blank(op) }
 }
 
-struct Campaign<'a> {
+struct OpRun<'a> {
     service: &'a Service,
     project: &'a Project,
     started: StartedOp,
@@ -104,7 +104,7 @@ struct Campaign<'a> {
     written: Instant,
 }
 
-impl<'a> Campaign<'a> {
+impl<'a> OpRun<'a> {
     fn new(service: &'a Service, project: &'a Project, started: StartedOp, plan: &'a Plan) -> Self {
         let tally = Tally::new(&started.op.name, &started.op.warnings);
         Self {
