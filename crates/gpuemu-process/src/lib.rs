@@ -5,6 +5,7 @@
 
 mod arenas;
 mod escaped;
+pub mod instruction_cap;
 mod standing_back;
 
 use std::collections::BTreeSet;

@@ -8,6 +8,7 @@ use gpuemu_client::fault;
 use gpuemu_process::{GRACE, describe};
 use rustix::process::Pid;
 
+use super::interpreter::may_import_a_framework;
 use super::process::{self, Ending, Run};
 use super::tail::Tail;
 use super::{Arguments, ExecutorError, Interpreter, NamedTensors, Program, document};
@@ -53,6 +54,7 @@ impl ColdScript {
         } else {
             command = Command::new(script);
             command.current_dir(interpreter.root());
+            may_import_a_framework(&mut command);
             limit = interpreter.memory_bytes;
         }
         fault!("script.start");

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use gpuemu_process::instruction_cap;
 use thiserror::Error;
 
 /// Why a call gave no outputs.
@@ -33,7 +34,7 @@ pub enum ExecutorError {
         stderr: String,
     },
     /// The process ended in failure.
-    #[error("{what} {status}{}", section("stderr", stderr))]
+    #[error("{what} {status}{}{}", section("stderr", stderr), illegal_instruction(status, stderr))]
     Failed {
         /// The script or callable.
         what: String,
@@ -125,6 +126,11 @@ fn section(name: &str, text: &str) -> String {
     }
 }
 
+/// What to do about an illegal instruction inside a framework, below everything else; nothing after any other end.
+fn illegal_instruction(status: &str, stderr: &str) -> String {
+    instruction_cap::hint(status, stderr).map(|hint| format!("\n{hint}")).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,5 +143,15 @@ mod tests {
         };
         assert_eq!(failed(" \n"), "a.py exited with status 3");
         assert_eq!(failed("oh\nno\n"), "a.py exited with status 3\nits stderr:\noh\nno");
+    }
+
+    #[test]
+    fn an_illegal_instruction_inside_a_framework_says_what_to_do() {
+        let failed = |status: &str| {
+            let (status, stderr) = (status.to_string(), "Extension modules: torch._C (total: 1)".to_string());
+            ExecutorError::Failed { what: "a.py".to_string(), status, stderr }.to_string()
+        };
+        assert!(failed("was killed by SIGILL").contains("ONEDNN_MAX_CPU_ISA="));
+        assert!(!failed("was killed by SIGSEGV").contains("ONEDNN_MAX_CPU_ISA="));
     }
 }

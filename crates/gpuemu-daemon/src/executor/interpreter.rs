@@ -3,7 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Once;
 use std::time::Duration;
+
+use gpuemu_process::instruction_cap;
 
 use super::ExecutorError;
 use super::process::{self, Ending};
@@ -13,6 +16,17 @@ const IMPORT_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Bytes that an import may print.
 const IMPORT_OUTPUT: u64 = 1 << 20;
+
+/// Caps the instructions of a program that may import a framework, where the processor refuses some that it lists.
+pub(super) fn may_import_a_framework(command: &mut Command) {
+    static SAID: Once = Once::new();
+    if let Some(cap) = instruction_cap::needed() {
+        SAID.call_once(|| {
+            tracing::warn!("{}", instruction_cap::explanation(cap));
+        });
+    }
+    instruction_cap::apply(command);
+}
 
 /// Where and how Python runs for one project.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -46,6 +60,7 @@ impl Interpreter {
             _ => Command::new(self.file(&self.python)),
         };
         command.args(["-B", "-u", "-c", program]).current_dir(self.root());
+        may_import_a_framework(&mut command);
         command
     }
 
