@@ -79,7 +79,7 @@ pub fn run(framework: &str, python: &PythonEnvironment) -> Result<(), Failure> {
 /// The program that writes cases, as the Rust tests have built it.
 fn reference_cases() -> Result<PathBuf, Failure> {
     let mut command = process::cargo()?;
-    command.args(["test", "--workspace", "--no-run", "--message-format", "json-render-diagnostics"]);
+    command.args(["test", "--release", "--workspace", "--no-run", "--message-format", "json-render-diagnostics"]);
     let (text, verdict) = process::run_keeping_output(&mut command)?;
     verdict?;
     let messages = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

@@ -12,6 +12,7 @@ mod failure;
 mod framework_tests;
 mod native_module;
 mod node_environment;
+mod one_feature_set;
 mod package;
 mod process;
 mod python_environment;
@@ -26,6 +27,7 @@ mod torture;
 mod vectors;
 mod work;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
@@ -33,6 +35,7 @@ use clap::{Parser, Subcommand};
 
 use environments::Environments;
 use failure::Failure;
+use gpuemu_process::instruction_cap;
 use steps::{STEPS, Step};
 
 /// The development commands of gpuemu.
@@ -56,6 +59,9 @@ enum Command {
         /// List the steps with their time budgets, and run none.
         #[arg(long, conflicts_with = "only")]
         list: bool,
+        /// Write how the one step ended to a file, for the process that waits for it.
+        #[arg(long, value_name = "FILE", requires = "only", hide = true)]
+        outcome: Option<PathBuf>,
     },
     /// Run the steps that read the source without running it: formatting, lints and types.
     Lint,
@@ -101,7 +107,8 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             print!("{}", steps::listing());
             Ok(())
         }
-        Command::Test { only, list: false } => run_steps(&steps::chosen(&only)),
+        Command::Test { only, list: false, outcome: Some(file) } => run_step(&steps::chosen(&only), &file),
+        Command::Test { only, list: false, outcome: None } => run_steps(&steps::chosen(&only)),
         Command::Lint => run_steps(&steps::lint_steps()),
         Command::Bench { arguments } => bench::run(&arguments),
         Command::Torture { arguments } => torture::run(&arguments),
@@ -111,12 +118,21 @@ fn dispatch(command: Command) -> Result<(), Failure> {
     }
 }
 
-fn run_steps(chosen: &[&Step]) -> Result<(), Failure> {
+/// Runs a step beside others. It is no failure of this process that the step fails.
+fn run_step(chosen: &[&'static Step], outcome: &Path) -> Result<(), Failure> {
+    let environments = Environments::prepare(chosen);
+    chosen.iter().try_for_each(|step| runner::write_outcome(&step.perform(&environments), outcome))
+}
+
+fn run_steps(chosen: &[&'static Step]) -> Result<(), Failure> {
     // Outside the repository no step can say anything about the source.
     repository::root()?;
     // Made before the first step, so that a download counts against no step's budget.
+    if let Some(cap) = instruction_cap::needed() {
+        println!("{}", instruction_cap::explanation(cap));
+    }
     let environments = Environments::prepare(chosen);
-    let summary = runner::run(chosen, |step| step.perform(&environments));
+    let summary = runner::run_in_rounds(chosen, |step| step.perform(&environments))?;
     print!("\n{summary}");
     if summary.any_failed() { Err(Failure::StepsFailed) } else { Ok(()) }
 }
@@ -145,7 +161,9 @@ mod tests {
     #[test]
     fn only_may_be_repeated() {
         let parsed = Arguments::try_parse_from(["xtask", "test", "--only", "mypy", "--only", "ruff"]).unwrap();
-        assert!(matches!(parsed.command, Command::Test { only, list: false } if only == ["mypy", "ruff"]));
+        assert!(
+            matches!(parsed.command, Command::Test { only, list: false, outcome: None } if only == ["mypy", "ruff"])
+        );
     }
 
     #[test]

@@ -5,13 +5,17 @@ use std::ffi::OsStr;
 use std::path;
 use std::process::{Command, ExitStatus, Stdio};
 
+use gpuemu_process::instruction_cap;
+
 use crate::failure::Failure;
 use crate::repository;
 
-/// A command that runs `program` in the root of the repository.
+/// A command that runs `program` in the root of the repository. Frameworks that it may start execute nothing that the
+/// processor refuses.
 pub fn in_repository(program: impl AsRef<OsStr>) -> Result<Command, Failure> {
     let mut command = Command::new(program);
     command.current_dir(repository::root()?);
+    instruction_cap::apply(&mut command);
     Ok(command)
 }
 

@@ -8,6 +8,17 @@ use crate::framework_tests::{INDEPENDENT, JAX, PYTORCH, RAY, TENSORFLOW, WITHOUT
 use crate::summary::Outcome;
 use crate::work::Work;
 
+/// When a step runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// One after the other, with steps of the other side beside it.
+    Rust,
+    /// Likewise.
+    Python,
+    /// With nothing beside it: it needs all cores, or measures.
+    Alone,
+}
+
 /// One suite of checks.
 pub struct Step {
     /// The name on the command line and in the summary.
@@ -16,12 +27,22 @@ pub struct Step {
     pub budget: Duration,
     /// Whether the step only reads the source.
     lint: bool,
+    side: Side,
     work: Work,
 }
 
 impl Step {
     const fn new(name: &'static str, budget_seconds: u64, work: Work) -> Self {
-        Self { name, budget: Duration::from_secs(budget_seconds), lint: false, work }
+        Self { name, budget: Duration::from_secs(budget_seconds), lint: false, side: Side::Rust, work }
+    }
+
+    /// On the other side than the steps that run cargo: most of them keep one core busy.
+    const fn beside(self) -> Self {
+        Self { side: Side::Python, ..self }
+    }
+
+    const fn alone(self) -> Self {
+        Self { side: Side::Alone, ..self }
     }
 
     const fn lint(self) -> Self {
@@ -36,6 +57,7 @@ pub const VECTORS_SCRIPT: &str = "python/tests/write_vectors.py";
 /// build everything anew for some of its packages.
 const KERNEL_TESTS: &[&str] = &[
     "test",
+    "--release",
     "--workspace",
     "--test",
     "toolchain",
@@ -51,27 +73,28 @@ const KERNEL_TESTS: &[&str] = &[
 pub const STEPS: &[Step] = &[
     Step::new("format", 15, Work::Cargo(&["fmt", "--all", "--check"])).lint(),
     Step::new("clippy", 120, Work::Cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])).lint(),
-    Step::new("supply-chain", 15, Work::SupplyChain).lint(),
-    Step::new("rust-tests", 1200, Work::CargoBesidePython(&["test", "--workspace"])),
-    Step::new("ruff", 15, Work::Python(&["-m", "ruff", "check"])).lint(),
-    Step::new("ruff-format", 15, Work::Python(&["-m", "ruff", "format", "--check"])).lint(),
-    Step::new("mypy", 60, Work::Python(&["-m", "mypy", "--strict"])).lint(),
-    Step::new("docs", 60, Work::Documentation),
-    Step::new("native", 400, Work::Native),
-    Step::new("pytest", 120, Work::PythonBesideNative(WITHOUT_FRAMEWORKS)),
-    Step::new("pytorch", 180, Work::Framework(PYTORCH)),
-    Step::new("independent", 300, Work::Framework(INDEPENDENT)),
-    Step::new("jax", 180, Work::Framework(JAX)),
-    Step::new("tensorflow", 180, Work::Framework(TENSORFLOW)),
-    Step::new("ray", 240, Work::Framework(RAY)),
-    Step::new("kernels", 300, Work::CargoBesideKernels(KERNEL_TESTS)),
-    Step::new("browser", 60, Work::Browser),
-    Step::new("vectors", 60, Work::PythonBesideNative(&[VECTORS_SCRIPT, "--check"])),
-    Step::new("extension", 180, Work::Extension),
-    Step::new("extension-vscode", 240, Work::ExtensionSession),
-    Step::new("two-commands", 300, Work::CorpusCheck),
-    Step::new("torture", 240, Work::Torture),
-    Step::new("package", 120, Work::Package),
+    Step::new("supply-chain", 15, Work::SupplyChain).lint().beside(),
+    Step::new("one-feature-set", 15, Work::OneFeatureSet).lint().beside(),
+    Step::new("ruff", 15, Work::Python(&["-m", "ruff", "check"])).lint().beside(),
+    Step::new("ruff-format", 15, Work::Python(&["-m", "ruff", "format", "--check"])).lint().beside(),
+    Step::new("mypy", 60, Work::Python(&["-m", "mypy", "--strict"])).lint().beside(),
+    Step::new("docs", 60, Work::Documentation).beside(),
+    Step::new("extension", 180, Work::Extension).beside(),
+    Step::new("build", 600, Work::Build).alone(),
+    Step::new("rust-tests", 480, Work::CargoBesidePython(&["test", "--release", "--workspace"])),
+    Step::new("kernels", 240, Work::CargoBesideKernels(KERNEL_TESTS)),
+    Step::new("two-commands", 120, Work::CorpusCheck),
+    Step::new("pytest", 180, Work::PythonBesideNative(WITHOUT_FRAMEWORKS)).beside(),
+    Step::new("pytorch", 180, Work::Framework(PYTORCH)).beside(),
+    Step::new("independent", 180, Work::Framework(INDEPENDENT)).beside(),
+    Step::new("jax", 120, Work::Framework(JAX)).beside(),
+    Step::new("tensorflow", 120, Work::Framework(TENSORFLOW)).beside(),
+    Step::new("ray", 180, Work::Framework(RAY)).beside(),
+    Step::new("browser", 60, Work::Browser).beside(),
+    Step::new("vectors", 60, Work::PythonBesideNative(&[VECTORS_SCRIPT, "--check"])).beside(),
+    Step::new("package", 120, Work::Package).beside(),
+    Step::new("extension-vscode", 240, Work::ExtensionSession).alone(),
+    Step::new("torture", 120, Work::Torture).alone(),
 ];
 
 impl Step {
@@ -116,6 +139,22 @@ pub fn chosen(names: &[String]) -> Vec<&'static Step> {
     STEPS.iter().filter(|step| names.is_empty() || names.iter().any(|name| name == step.name)).collect()
 }
 
+/// The steps in rounds of two sides that run beside each other.
+pub fn rounds(steps: &[&'static Step]) -> Vec<[Vec<&'static Step>; 2]> {
+    let mut rounds: Vec<[Vec<&'static Step>; 2]> = Vec::new();
+    let mut open = false;
+    for step in steps {
+        if !open || step.side == Side::Alone {
+            rounds.push([Vec::new(), Vec::new()]);
+        }
+        open = step.side != Side::Alone;
+        if let Some(round) = rounds.last_mut() {
+            round[usize::from(step.side == Side::Python)].push(step);
+        }
+    }
+    rounds
+}
+
 /// The steps that only read the source.
 pub fn lint_steps() -> Vec<&'static Step> {
     STEPS.iter().filter(|step| step.lint).collect()
@@ -157,13 +196,22 @@ mod tests {
 
     #[test]
     fn lint_runs_nothing_that_was_built() {
-        assert_eq!(names(&lint_steps()), ["format", "clippy", "supply-chain", "ruff", "ruff-format", "mypy"]);
+        assert_eq!(
+            names(&lint_steps()),
+            ["format", "clippy", "supply-chain", "one-feature-set", "ruff", "ruff-format", "mypy"]
+        );
     }
 
     #[test]
-    fn the_package_is_checked_with_what_the_steps_before_it_have_built() {
-        let order = names(&chosen(&["package", "native", "pytest", "two-commands"].map(String::from)));
-        assert_eq!(order, ["native", "pytest", "two-commands", "package"]);
+    fn what_is_run_was_built_before_and_what_measures_runs_alone() {
+        let rounds: Vec<[Vec<&str>; 2]> =
+            rounds(&chosen(&[])).iter().map(|round| round.each_ref().map(|side| names(side))).collect();
+        let [first, build, suites, .., last] = &rounds[..] else { panic!("there are {} rounds", rounds.len()) };
+        assert!(first[0].contains(&"clippy") && first[1].contains(&"mypy"));
+        assert_eq!(*build, [vec!["build"], vec![]]);
+        assert!(suites[0].contains(&"rust-tests") && suites[1].contains(&"package"));
+        assert_eq!(*last, [vec!["torture"], vec![]]);
+        assert_eq!(rounds.iter().flatten().map(Vec::len).sum::<usize>(), STEPS.len());
     }
 
     #[test]

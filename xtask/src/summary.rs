@@ -64,6 +64,11 @@ impl Summary {
         Self { reports }
     }
 
+    /// The reports, to be joined with others.
+    pub fn into_reports(self) -> Vec<StepReport> {
+        self.reports
+    }
+
     /// Whether any step failed.
     pub fn any_failed(&self) -> bool {
         self.count("failed") > 0

@@ -1,5 +1,6 @@
 //! `cargo xtask torture`: runs the program of that name over the programs of the package `gpuemu`.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::failure::Failure;
@@ -22,6 +23,16 @@ pub fn run(arguments: &[String]) -> Result<(), Failure> {
 
 /// The same with a Python that is there.
 pub fn perform(arguments: &[&str], python: Option<&PythonEnvironment>) -> Result<(), Failure> {
+    let program = build()?;
+    let mut command = Command::new(program);
+    if let Some(environment) = python {
+        command.env("GPUEMU_TEST_PYTHON", environment.python()?.get_program());
+    }
+    process::run(command.args(arguments))
+}
+
+/// Builds the program, and the two that it puts to the test.
+pub fn build() -> Result<PathBuf, Failure> {
     // The daemon and the command line are tortured as the processes they are. Built together, all are made of the same
     // compiled crates as `cargo run --package gpuemu`.
     let mut build = process::cargo()?;
@@ -33,9 +44,5 @@ pub fn perform(arguments: &[&str], python: Option<&PythonEnvironment>) -> Result
     let mut faults = process::cargo()?;
     faults.args(["build", "--release", "--package", "gpuemu", "--features", "faults", "--bin", "gpuemu-with-faults"]);
     process::run(native_module::with_build_settings(&mut faults))?;
-    let mut command = Command::new(native_module::program_in(&messages, "gpuemu-torture").map_err(Failure::Check)?);
-    if let Some(environment) = python {
-        command.env("GPUEMU_TEST_PYTHON", environment.python()?.get_program());
-    }
-    process::run(command.args(arguments))
+    native_module::program_in(&messages, "gpuemu-torture").map_err(Failure::Check)
 }

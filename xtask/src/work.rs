@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::python_environment::PythonEnvironment;
 use crate::summary::Outcome;
 use crate::{
-    corpus_check, documentation, extension, framework_tests, native_module, package, process, supply_chain,
-    system_packages, torture,
+    corpus_check, documentation, extension, framework_tests, native_module, one_feature_set, package, process,
+    supply_chain, system_packages, torture,
 };
 
 /// The work of a step.
@@ -20,8 +20,8 @@ pub enum Work {
     CargoBesideKernels(&'static [&'static str]),
     /// Runs the Python of the environment with these arguments.
     Python(&'static [&'static str]),
-    /// Builds the native module and the programs.
-    Native,
+    /// Builds what users run and what the tests run.
+    Build,
     /// Like `Python`, with the native module in place and the programs named.
     PythonBesideNative(&'static [&'static str]),
     /// Runs the tests of a framework.
@@ -38,6 +38,8 @@ pub enum Work {
     CorpusCheck,
     /// Reads what the crates are that gpuemu is made of.
     SupplyChain,
+    /// Compares the features that builds choose.
+    OneFeatureSet,
     /// Builds the documentation as a site.
     Documentation,
     /// The short form of crashes, power cuts, hostile input, load and faults.
@@ -48,7 +50,16 @@ impl Work {
     /// Whether the environment that the package is checked in is needed.
     pub fn needs_python(&self) -> bool {
         let without = matches!(self, Self::Cargo(_) | Self::CargoBesideKernels(_) | Self::Framework(_));
-        !without && !matches!(self, Self::CorpusCheck | Self::Extension | Self::SupplyChain | Self::Documentation)
+        !without
+            && !matches!(
+                self,
+                Self::CorpusCheck
+                    | Self::Extension
+                    | Self::SupplyChain
+                    | Self::OneFeatureSet
+                    | Self::Build
+                    | Self::Documentation
+            )
     }
 
     /// Whether the environment with the frameworks is needed.
@@ -91,6 +102,8 @@ impl Work {
             (Self::CargoBesidePython(arguments), python) => cargo_beside_python(arguments, python.ok()),
             (Self::CorpusCheck, _) => corpus_check::run(),
             (Self::SupplyChain, _) => supply_chain::run(),
+            (Self::Build, _) => build(),
+            (Self::OneFeatureSet, _) => one_feature_set::run(),
             (Self::Extension, _) => match environments.node() {
                 Ok(node) => extension::check(node),
                 Err(reason) => return without_environment(reason, process::is_ci()),
@@ -100,7 +113,6 @@ impl Work {
             (Self::Python(arguments), Ok(python)) => {
                 python.python().and_then(|mut command| process::run(command.args(*arguments)))
             }
-            (Self::Native, Ok(_)) => native_module::install().map(|_| ()),
             (Self::PythonBesideNative(arguments), Ok(python)) => python_beside_native(arguments, python),
             (Self::Framework(name), Ok(python)) => framework_tests::run(name, python),
             (Self::Browser, Ok(python)) => match browser_tests(python, process::is_ci()) {
@@ -139,7 +151,7 @@ impl Work {
                 format!("cargo {}, python -m pytest python/tests/{files}", arguments.join(" "))
             }
             Self::Python(arguments) | Self::PythonBesideNative(arguments) => format!("python {}", arguments.join(" ")),
-            Self::Native => "cargo build --release --package gpuemu, and --package gpuemu-python".to_string(),
+            Self::Build => "cargo build and cargo test --no-run, in release mode".to_string(),
             Self::Framework(name) => format!("python -m pytest python/tests/{}", framework_tests::pattern(name)),
             Self::Browser => {
                 format!("python -m pytest python/tests/{}", framework_tests::pattern(framework_tests::BROWSER))
@@ -148,11 +160,19 @@ impl Work {
             Self::ExtensionSession => extension::SESSION_COMMAND.to_string(),
             Self::Package => "python -m pip wheel, install the wheel, run the README's Python example".to_string(),
             Self::Documentation => documentation::COMMAND.to_string(),
+            Self::OneFeatureSet => one_feature_set::COMMAND.to_string(),
             Self::SupplyChain => "cargo metadata, with the licences of deny.toml".to_string(),
             Self::Torture => format!("cargo xtask torture {}", torture::SHORT.join(" ")),
             Self::CorpusCheck => format!("cargo {}", corpus_check::ARGUMENTS.join(" ")),
         }
     }
+}
+
+/// Everything that is compiled, before anything is measured or run beside something else.
+fn build() -> Result<(), Failure> {
+    native_module::install()?;
+    process::run(process::cargo()?.args(["test", "--release", "--workspace", "--no-run"]))?;
+    torture::build().map(|_| ())
 }
 
 /// Without Python the tests that start one say so and pass over it, except in CI, where they fail.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use gpuemu_common::json::{FromJson, ToJson};
 use gpuemu_common::protocol::{
     ErrorCode, Frame, FrameError, JobReference, JobState, JobStatus, PROTOCOL_VERSION, Payload, Request, Response,
 };
@@ -101,11 +102,15 @@ impl Client {
     pub fn exchange(&mut self, request: &Request, payload: &Payload) -> Result<Reply, ClientError> {
         let unreadable = |error: serde_json::Error| ClientError::Unreadable(error.to_string());
         let injected = || ClientError::Unreadable("injected".to_string());
-        let header = fault!("client.encode", injected(), serde_json::to_vec(request).map_err(unreadable))?;
-        let bytes = if payload.bytes().is_empty() { header } else { Frame::build(&header, payload.bytes()) };
+        let header = fault!("client.encode", injected(), request.to_json().map_err(unreadable))?;
+        let bytes = if payload.bytes().is_empty() {
+            header.into_bytes()
+        } else {
+            Frame::build(header.as_bytes(), payload.bytes())
+        };
         let message = self.connection.request(&bytes, self.timeout)?;
         let frame = Frame::parse(&message)?;
-        let response = fault!("client.decode", injected(), serde_json::from_slice(frame.header).map_err(unreadable))?;
+        let response = fault!("client.decode", injected(), Response::from_json(frame.header).map_err(unreadable))?;
         Ok(Reply { response: refused(response)?, message })
     }
 
@@ -173,6 +178,6 @@ pub fn refused(response: Response) -> Result<Response, ClientError> {
 
 /// An answer that has nothing to do with the question.
 pub fn unexpected(response: &Response) -> ClientError {
-    let kind = serde_json::to_value(response).ok().and_then(|value| value["type"].as_str().map(ToString::to_string));
+    let kind = response.to_json_value().ok().and_then(|value| value["type"].as_str().map(ToString::to_string));
     ClientError::Unreadable(format!("a {} came where another answer was expected", kind.unwrap_or_default()))
 }

@@ -1,39 +1,25 @@
-//! What every other crate of gpuemu speaks of: dtypes with exact conversions, strided tensors
-//! that validate themselves, and random streams that give the same bytes everywhere.
-
-#[cfg(target_endian = "big")]
-compile_error!("tensor bytes are little-endian; big-endian targets are not supported");
+//! What every other crate of gpuemu speaks of: configuration, messages and the report model, beside the tensors and
+//! random streams of `gpuemu-tensor`.
 
 pub mod artifact;
 pub mod config;
-pub mod dtype;
 pub mod emulation;
 pub mod evidence;
 pub mod finding;
-pub mod float_format;
-pub mod layout;
-mod named;
+pub mod json;
 pub mod nearest;
-pub mod npy;
 pub mod number_text;
 pub mod picture;
 pub mod precision;
 pub mod protocol;
 pub mod report;
-pub mod rng;
 mod schema_words;
 pub mod seed_text;
 pub mod shard;
-pub mod storage;
 pub mod strategy;
-pub mod tensor;
 pub mod tool_search;
 
-pub use dtype::{DType, DTypeKind};
-pub use float_format::FloatFormat;
-pub use layout::Layout;
+pub use gpuemu_tensor::{DType, DTypeKind, FloatFormat, Layout, Storage, Stream, Tensor, TensorError};
+pub use gpuemu_tensor::{dtype, float_format, layout, npy, rng, storage, tensor};
 pub use precision::Precision;
-pub use rng::Stream;
-pub use storage::Storage;
 pub use strategy::Strategy;
-pub use tensor::{Tensor, TensorError};

@@ -142,7 +142,7 @@ impl JsonSchema for Strategy {
 
 impl<'de> Deserialize<'de> for Strategy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        crate::named::deserialize(deserializer, "the name of a value strategy")
+        gpuemu_tensor::named::deserialize(deserializer, "the name of a value strategy")
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use gpuemu_client::{fault, shared_memory};
+use gpuemu_common::json::{FromJson, ToJson};
 use gpuemu_common::protocol::{ErrorCode, Frame, Request, Response};
 use tokio::sync::Notify;
 
@@ -112,20 +113,23 @@ fn refusal(message: String) -> Vec<u8> {
 
 fn parse(message: &Message) -> Result<Request, String> {
     let frame = Frame::parse(message.payload()).map_err(|error| error.to_string())?;
-    let request = serde_json::from_slice(frame.header).map_err(|error| error.to_string());
+    let request = Request::from_json(frame.header).map_err(|error| error.to_string());
     let request = fault!("server.parse", "injected".to_string(), request);
     request.map_err(|error| format!("the request cannot be understood: {error}"))
 }
 
 /// An answer as bytes.
 fn encode(answer: &Answer) -> Vec<u8> {
-    let header = serde_json::to_vec(&answer.response).map_err(|error| error.to_string());
+    let header = answer.response.to_json().map_err(|error| error.to_string());
     let header = fault!("server.encode", "injected".to_string(), header).unwrap_or_else(|error| {
         // Nothing in an answer is unwritable; if it were, the client should hear of it.
         format!(r#"{{"type":"Error","code":"InternalError","message":"the answer cannot be written: {error}"}}"#)
-            .into_bytes()
     });
-    if answer.payload.bytes().is_empty() { header } else { Frame::build(&header, answer.payload.bytes()) }
+    if answer.payload.bytes().is_empty() {
+        header.into_bytes()
+    } else {
+        Frame::build(header.as_bytes(), answer.payload.bytes())
+    }
 }
 
 impl Handler for Daemon {
@@ -139,7 +143,7 @@ impl Handler for Daemon {
 
     fn broke_off(&self) -> Vec<u8> {
         let message = "a fault of gpuemu: the request broke off";
-        serde_json::to_vec(&Response::error(ErrorCode::InternalError, message)).unwrap_or_default()
+        encode(&Response::error(ErrorCode::InternalError, message).into())
     }
 
     fn too_large(&self, length: u64, limit: u64) -> Vec<u8> {

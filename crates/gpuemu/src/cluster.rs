@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
+use gpuemu_common::json::FromJson;
 use gpuemu_common::protocol::JobState;
 use gpuemu_common::protocol::JobStatus;
 use gpuemu_common::report::RunReport;
@@ -66,8 +67,8 @@ struct Far {
 /// What the campaign came to.
 #[derive(Debug, Deserialize)]
 pub struct Ended {
-    /// The report on the run.
-    pub report: RunReport,
+    /// The report on the run, as JSON.
+    report: Value,
     /// Ranges that were lost with their worker, and run again.
     lost: Vec<Lost>,
     /// By op, the smallest failing case.
@@ -116,7 +117,7 @@ pub fn run(session: &Session, campaign: &Campaign) -> Result<RunReport, Expected
     for (op, smallest) in &ended.smallest {
         session.say(&format!("smallest failing case of {op}: {smallest}"));
     }
-    Ok(ended.report)
+    RunReport::from_json_value(&ended.report).map_err(|error| cannot(&format!("its report cannot be read: {error}")))
 }
 
 const HINT: &str = "the project's Python needs the packages gpuemu and ray: pip install 'gpuemu[ray]', or name one with \

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gpuemu_common::config::Environment;
+use gpuemu_common::json::{FromJson, ToJson};
 use gpuemu_common::protocol::Request;
 use gpuemu_daemon::service::Service;
 use pyo3::prelude::*;
@@ -27,9 +28,9 @@ impl LocalService {
 
     /// Answers a request, both as JSON, in which tensors are texts.
     fn call(&self, py: Python<'_>, request: &str) -> PyResult<String> {
-        let request: Request = serde_json::from_str(request)
+        let request = Request::from_json(request.as_bytes())
             .map_err(|error| invalid(py, &format!("the request cannot be understood: {error}")))?;
         let answer = py.detach(|| self.0.answer(request, &[]));
-        serde_json::to_string(&answer.response).map_err(|error| invalid(py, &error.to_string()))
+        answer.response.to_json().map_err(|error| invalid(py, &error.to_string()))
     }
 }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use gpuemu_common::DType;
 use gpuemu_common::finding::{BugClass, Outcome};
+use gpuemu_common::json::ToJson;
 use gpuemu_common::report::OpReport;
 use gpuemu_common::rng::case_seed;
 use gpuemu_common::shard::Shard;
@@ -163,7 +164,7 @@ impl OpRun {
         let now = Instant::now();
         let outlet = Outlet { sink, progress, results: Vec::new(), written: now, shown: now };
         let report = py.detach(|| self.run_cases(&plan, outlet))?;
-        Ok(serde_json::to_string(&report).unwrap_or_default())
+        Ok(report.to_json().unwrap_or_default())
     }
 
     /// Judges the case of one seed; the result as JSON.
@@ -171,7 +172,7 @@ impl OpRun {
         let judged = py.detach(|| self.judge_seed(seed));
         self.broken()?;
         let (case, verdict) = judged.map_err(|message| invalid(py, &message))?;
-        Ok(serde_json::to_string(&self.op.get().result(&verdict, &case)).unwrap_or_default())
+        Ok(self.op.get().result(&verdict, &case).to_json().unwrap_or_default())
     }
 
     /// Shrinks the failing case of a seed; JSON, or nothing where it does not fail.
@@ -328,7 +329,7 @@ impl OpRun {
             }
             self.broken()?;
             let result = self.op.get().result(&verdict, &case);
-            outlet.keep(serde_json::to_string(&result).unwrap_or_default())?;
+            outlet.keep(result.to_json().unwrap_or_default())?;
             tally.add(index, &verdict, &result);
             if verdict.outcome == Outcome::Error {
                 tally.stop(verdict.undetermined.unwrap_or_default());
@@ -363,7 +364,7 @@ impl OpRun {
             verdict.outcome = Outcome::Failed;
             verdict.findings = vec![finding];
             let result = self.op.get().result(&verdict, case);
-            outlet.keep(serde_json::to_string(&result).unwrap_or_default())?;
+            outlet.keep(result.to_json().unwrap_or_default())?;
             tally.fail(index, &verdict, &result);
         }
         Ok(())

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use gpuemu_common::config::Environment;
+use gpuemu_common::json::ToJson;
 use gpuemu_common::protocol::NamedTensorData;
 use gpuemu_common::report::ValidationResult;
 use gpuemu_common::{DType, Tensor};
@@ -231,7 +232,7 @@ impl ReadyOp {
         }
         let mut arguments = parameters_json(&descriptor.parameters);
         arguments.extend(self.op.extra().clone());
-        let text = serde_json::to_string(&descriptor).unwrap_or_default();
+        let text = descriptor.to_json().unwrap_or_default();
         Ok((text, inputs, Value::Object(arguments).to_string()))
     }
 
@@ -255,7 +256,7 @@ impl ReadyOp {
         });
         self.interrupted()?;
         let (case, verdict) = judged.map_err(|failure| refusal(py, &failure))?;
-        Ok(serde_json::to_string(&self.result(&verdict, &case)).unwrap_or_default())
+        Ok(self.result(&verdict, &case).to_json().unwrap_or_default())
     }
 
     /// What the reference says of inputs that are given.

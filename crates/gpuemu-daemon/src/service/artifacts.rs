@@ -7,6 +7,7 @@ use gpuemu_common::artifact::{
     LintResult, ToolSearch,
 };
 use gpuemu_common::config::{ArtifactChecks, Kernel};
+use gpuemu_common::json::{FromJson, ToJson};
 use gpuemu_common::nearest::nearest;
 use gpuemu_common::protocol::{ErrorCode, InspectKernels, LaunchOptions, LintOptions, Response, RuleText};
 use gpuemu_ptx::diff;
@@ -163,7 +164,7 @@ impl Service {
     pub(super) fn stored_kernels(&self, project: &Project, tag: &str) -> Result<Vec<Kept>, Failure> {
         let records = self.store.artifact_baseline(&project.key, tag)?;
         let kept = |record: ArtifactBaselineRecord| Kept {
-            artifact: serde_json::from_str(&record.metrics).map_err(|error| error.to_string()),
+            artifact: KernelArtifact::from_json(record.metrics.as_bytes()).map_err(|error| error.to_string()),
             kernel: record.kernel,
         };
         Ok(records.into_iter().map(kept).collect())
@@ -303,6 +304,7 @@ fn cancelled(kernel: &Kernel) -> KernelReport {
 }
 
 fn written(artifact: &KernelArtifact) -> Result<String, Failure> {
-    serde_json::to_string(artifact)
+    artifact
+        .to_json()
         .map_err(|error| Failure::new(ErrorCode::InternalError, format!("measures cannot be written: {error}")))
 }

@@ -4,6 +4,7 @@ use gpuemu_client::fault;
 use gpuemu_common::artifact::KernelReport;
 use gpuemu_common::config::{self, OpSource};
 use gpuemu_common::finding::Outcome;
+use gpuemu_common::json::FromJson;
 use gpuemu_common::protocol::{
     BaselineReference, BaselineSummary, CompareBaseline, ErrorCode, FuzzConfig, ProjectReference, Response,
     StoreBaseline,
@@ -254,7 +255,7 @@ fn compare_case(
     comparison: &mut OpComparison,
 ) -> Result<(), String> {
     let StartedOp { op, runner } = started;
-    let read = serde_json::from_value(before.descriptor.clone()).map_err(|error| error.to_string());
+    let read = CaseDescriptor::from_json_value(&before.descriptor).map_err(|error| error.to_string());
     let read: Result<CaseDescriptor, String> = fault!("compare.decode", "injected".to_string(), read);
     let descriptor = read.map_err(|error| format!("a case cannot be read: {error}"))?;
     let case = materialise(op.subject.schema(), &descriptor).map_err(|error| error.to_string());

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use gpuemu_client::fault;
 use gpuemu_common::finding::Outcome;
+use gpuemu_common::json::{FromJson, ToJson};
 use gpuemu_common::protocol::{
     BeginCampaign, CampaignReference, CampaignStatus, ErrorCode, FuzzConfig, GetRun, KeepMinimized, KeepPart, Mode,
     NamedTensorData, Response,
@@ -238,7 +239,7 @@ fn refuse_other_run(ours: &RunReport, theirs: &RunReport) -> Result<(), Failure>
             ("the configuration", report.config_digest.clone()),
             ("the mode", report.mode.clone()),
             ("the seed", report.seed.to_string()),
-            ("what cases are drawn from", serde_json::to_string(&report.settings).unwrap_or_default()),
+            ("what cases are drawn from", report.settings.to_json().unwrap_or_default()),
         ]
     };
     match words(ours).into_iter().zip(words(theirs)).find(|(ours, theirs)| ours != theirs) {
@@ -257,19 +258,19 @@ fn failure(
     limit: u64,
 ) -> Result<FailureRecord, Failure> {
     let inputs = inputs.map(|inputs| read_tensors(inputs, payload)).transpose()?.unwrap_or_default();
-    let verdict = serde_json::to_string(result).unwrap_or_default();
+    let verdict = result.to_json().unwrap_or_default();
     Ok(FailureRecord { result: record.clone(), verdict, snapshot: Snapshot::of(&inputs, limit) })
 }
 
-fn record(project: &Project, run: u64, part: u64, content: &impl serde::Serialize) -> Result<CampaignRecord, Failure> {
-    let text = serde_json::to_string(content).map_err(|error| {
+fn record(project: &Project, run: u64, part: u64, content: &impl ToJson) -> Result<CampaignRecord, Failure> {
+    let text = content.to_json().map_err(|error| {
         Failure::new(ErrorCode::InternalError, format!("part {part} of run {run} cannot be kept: {error}"))
     })?;
     Ok(CampaignRecord { project: project.key.clone(), run, part, time: now(), text })
 }
 
-fn read<T: serde::de::DeserializeOwned>(record: &CampaignRecord) -> Result<T, Failure> {
-    serde_json::from_str(&record.text).map_err(|error| {
+fn read<T: FromJson>(record: &CampaignRecord) -> Result<T, Failure> {
+    T::from_json(record.text.as_bytes()).map_err(|error| {
         let message = format!("what was kept of part {} of run {} cannot be read: {error}", record.part, record.run);
         Failure::new(ErrorCode::InternalError, message)
     })

@@ -1,5 +1,6 @@
 //! Handing out generated cases.
 
+use gpuemu_common::json::ToJson;
 use gpuemu_common::protocol::{Encoding, GetTestBatch, GetTestCase, Payload, Response, TestCase};
 use gpuemu_common::rng::case_seed;
 use gpuemu_engine::case::materialise;
@@ -66,6 +67,6 @@ fn generate(op: &ConfiguredOp, seed: u64, encoding: Encoding, payload: &mut Payl
         dtype: descriptor.dtype,
         inputs: write_tensors(&named_inputs(schema, &case), encoding, payload),
         kwargs,
-        case: serde_json::to_value(&descriptor).unwrap_or_default(),
+        case: descriptor.to_json_value().unwrap_or_default(),
     })
 }

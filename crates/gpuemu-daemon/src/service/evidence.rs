@@ -3,6 +3,7 @@
 use gpuemu_client::fault;
 use gpuemu_common::config::Op as ConfiguredEntry;
 use gpuemu_common::evidence::{CaseEvidence, OpEvidence};
+use gpuemu_common::json::FromJson;
 use gpuemu_common::protocol::{GatherEvidence, Response};
 use gpuemu_common::report::StoredRun;
 use gpuemu_engine::CaseDescriptor;
@@ -134,7 +135,7 @@ fn verdict_of(record: &ResultRecord, inputs_sha256: Option<String>) -> Result<Ca
 
 /// SHA-256 of the inputs of a case, made again; else why they cannot be.
 fn inputs_of(record: &ResultRecord, schema: &Schema) -> Result<String, String> {
-    let descriptor = serde_json::from_str::<CaseDescriptor>(&record.descriptor).map_err(|error| error.to_string());
+    let descriptor = CaseDescriptor::from_json(record.descriptor.as_bytes()).map_err(|error| error.to_string());
     let descriptor = fault!("evidence.inputs", "injected".to_string(), descriptor)
         .map_err(|error| format!("the description of the case cannot be read: {error}"))?;
     let case = materialise(schema, &descriptor).map_err(|error| error.to_string())?;

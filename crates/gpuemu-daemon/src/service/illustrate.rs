@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use gpuemu_common::json::ToJson;
 use gpuemu_common::picture::ErrorPicture;
 use gpuemu_common::protocol::{ErrorCode, Illustrate, Illustration, Neighbour, Response, SmallestCase};
 use gpuemu_engine::Verdict;
@@ -25,7 +26,7 @@ impl Service {
     pub(super) fn illustrate(&self, request: &Illustrate, job: &Job) -> Result<Response, Failure> {
         job.say(&request.op_name);
         let mut found = self.find(&request.project, Some(&request.op_name), request.seed, &request.config, false)?;
-        let case = serde_json::to_value(&found.case.descriptor).unwrap_or_default();
+        let case = found.case.descriptor.to_json_value().unwrap_or_default();
         if request.case.as_ref().is_some_and(|asked| *asked != case) {
             let message = "its seed stands for another case now: the op's definition or the settings have changed";
             return Err(Failure::new(ErrorCode::NotFound, message));

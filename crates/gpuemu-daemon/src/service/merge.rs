@@ -2,6 +2,7 @@
 
 use gpuemu_common::config::Config;
 use gpuemu_common::finding::Outcome;
+use gpuemu_common::json::ToJson;
 use gpuemu_common::report::{CaseSummary, Conclusion, OpReport, OpStatus, RunReport, ValidationResult};
 use gpuemu_common::rng::blake2b;
 use gpuemu_common::shard::{CaseFacts, OpPart, RunPart};
@@ -114,7 +115,7 @@ fn refuse_other_runs(config: &Config, shards: &[(RunPart, NamedReport)]) -> Resu
             ("the version", report.gpuemu.clone()),
             ("the mode", report.mode.clone()),
             ("the seed", report.seed.to_string()),
-            ("what cases are drawn from", serde_json::to_string(&report.settings).unwrap_or_default()),
+            ("what cases are drawn from", report.settings.to_json().unwrap_or_default()),
             ("the list of ops", ops.join(", ")),
             ("what ops are made of", sources),
         ]

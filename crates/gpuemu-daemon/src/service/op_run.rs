@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use gpuemu_client::fault;
 use gpuemu_common::finding::Outcome;
+use gpuemu_common::json::ToJson;
 use gpuemu_common::protocol::{ErrorCode, FuzzConfig};
 use gpuemu_common::report::{OpReport, OpStatus, ValidationResult};
 use gpuemu_common::rng::case_seed;
@@ -199,7 +200,7 @@ impl<'a> OpRun<'a> {
         if verdict.failed() {
             fault!("case.snapshot");
             let snapshot = snapshot_of(&self.started.op, case, self.project.config.storage.snapshot_bytes);
-            let verdict = serde_json::to_string(result).unwrap_or_default();
+            let verdict = result.to_json().unwrap_or_default();
             self.failures.push(FailureRecord { result: record.clone(), verdict, snapshot });
         }
         self.results.push(record);

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gpuemu_common::finding::Outcome;
+use gpuemu_common::json::ToJson;
 use gpuemu_common::protocol::{ErrorCode, RecordResults, Response};
 use gpuemu_common::report::ValidationResult;
 
@@ -54,7 +55,7 @@ impl Service {
             if result.outcome == Outcome::Failed {
                 let inputs = inputs.map(|inputs| read_tensors(&inputs, payload)).transpose()?.unwrap_or_default();
                 let snapshot = Snapshot::of(&inputs, project.config.storage.snapshot_bytes);
-                let verdict = serde_json::to_string(&result).unwrap_or_default();
+                let verdict = result.to_json().unwrap_or_default();
                 failures.push(FailureRecord { result: record.clone(), verdict, snapshot });
             }
             results.push(record);

@@ -2,6 +2,7 @@
 
 use gpuemu_client::fault;
 use gpuemu_common::finding::{ElementCounts, Outcome};
+use gpuemu_common::json::{FromJson, ToJson};
 use gpuemu_common::protocol::{ErrorCode, GetResult, ListResults, ListRuns, NamedTensorData, Response, TensorData};
 use gpuemu_common::report::{OpReport, RunReport, StoredRun, ValidationResult};
 use gpuemu_engine::CaseDescriptor;
@@ -56,7 +57,7 @@ impl Service {
                 config_digest: report.config_digest.clone(),
                 op,
             };
-            let text = serde_json::to_string(&run).map_err(|error| {
+            let text = run.to_json().map_err(|error| {
                 Failure::new(ErrorCode::InternalError, format!("run {} cannot be kept: {error}", report.run))
             })?;
             let (project, op) = (project.key.clone(), run.op.op);
@@ -99,7 +100,7 @@ pub(super) fn since(hours: Option<f64>) -> Result<Option<u64>, Failure> {
 
 /// What was kept of an op in a run.
 pub(super) fn stored_run(record: &RunRecord) -> Result<StoredRun, Failure> {
-    let read = serde_json::from_str(&record.report).map_err(|error| error.to_string());
+    let read = StoredRun::from_json(record.report.as_bytes()).map_err(|error| error.to_string());
     fault!("records.run", "injected".to_string(), read).map_err(|error| {
         let message = format!("what was kept of run {} of op '{}' cannot be read: {error}", record.run, record.op);
         Failure::new(ErrorCode::InternalError, message)
@@ -108,7 +109,7 @@ pub(super) fn stored_run(record: &RunRecord) -> Result<StoredRun, Failure> {
 
 /// A failure as it was reported; what was kept of it if that cannot be read.
 pub(super) fn stored_failure(record: &FailureRecord) -> Result<ValidationResult, Failure> {
-    serde_json::from_str(&record.verdict).or_else(|_| stored_result(&record.result))
+    ValidationResult::from_json(record.verdict.as_bytes()).or_else(|_| stored_result(&record.result))
 }
 
 /// A stored failure with its inputs, as far as they are kept.
@@ -137,7 +138,7 @@ pub(super) fn stored_result(record: &ResultRecord) -> Result<ValidationResult, F
         shapes: Vec::new(),
         layout: record.layout.clone(),
         values: record.strategy.clone(),
-        parameters: serde_json::from_str::<CaseDescriptor>(&record.descriptor)
+        parameters: CaseDescriptor::from_json(record.descriptor.as_bytes())
             .map_or(String::new(), |descriptor| descriptor.parameters.to_string()),
         failures: Vec::new(),
         message: None,

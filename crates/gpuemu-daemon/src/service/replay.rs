@@ -2,6 +2,7 @@
 
 use gpuemu_client::fault;
 use gpuemu_common::finding::{Check, Outcome};
+use gpuemu_common::json::{FromJson, ToJson};
 use gpuemu_common::protocol::{
     Encoding, ErrorCode, FuzzConfig, Inspection, InspectionStep, Minimize, Minimized, NamedTensorData, Neighbour,
     Payload, ProjectReference, ReplayCase, ReplayFailures, Replayed, Response, TensorData,
@@ -83,7 +84,7 @@ impl Service {
         let mut inspection = Inspection {
             result,
             steps,
-            shown: serde_json::to_value(&case.descriptor).unwrap_or_default(),
+            shown: case.descriptor.to_json_value().unwrap_or_default(),
             inputs: NamedTensorData::default(),
             parameters: runner.arguments(&case.descriptor.parameters),
             outputs: NamedTensorData::default(),
@@ -153,7 +154,7 @@ impl Service {
         // Simplified values have no seed: however large they are, they are kept.
         let limit = if smallest.edited { u64::MAX } else { found.project.config.storage.snapshot_bytes };
         let snapshot = snapshot_of(&found.started.op, &smallest.case, limit);
-        let verdict = serde_json::to_string(&minimized).unwrap_or_default();
+        let verdict = minimized.to_json().unwrap_or_default();
         self.store.append(&[], &[FailureRecord { result: record, verdict, snapshot }])?;
         let inputs = named_inputs(found.started.op.subject.schema(), &smallest.case);
         let minimized = Minimized {
@@ -314,7 +315,7 @@ fn stored_case(
     let damaged = |error: serde_json::Error| {
         Failure::new(ErrorCode::InternalError, format!("the stored case cannot be read: {error}"))
     };
-    let descriptor: CaseDescriptor = serde_json::from_str(descriptor).map_err(damaged)?;
+    let descriptor = CaseDescriptor::from_json(descriptor.as_bytes()).map_err(damaged)?;
     let subject = &started.op.subject;
     if descriptor.schema != subject.fingerprint() {
         notes.push("the op's definition has changed since this case was stored".to_string());

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gpuemu_common::finding::Outcome;
+use gpuemu_common::json::ToJson;
 use gpuemu_common::protocol::FuzzConfig;
 use gpuemu_common::report::ValidationResult;
 use gpuemu_engine::{Subject, Verdict};
@@ -59,8 +60,8 @@ pub fn result_of(subject: &Subject, verdict: &Verdict, context: Context<'_>) -> 
         elements: verdict.elements,
         runner: verdict.runner.name.clone(),
         not_checked: verdict.not_checked.iter().map(ToString::to_string).collect(),
-        case: serde_json::to_value(descriptor).unwrap_or_default(),
-        failing_case: verdict.failing_case.as_ref().and_then(|case| serde_json::to_value(case).ok()),
+        case: descriptor.to_json_value().unwrap_or_default(),
+        failing_case: verdict.failing_case.as_ref().and_then(|case| case.to_json_value().ok()),
         run: context.run,
         time: now(),
         minimized: false,

@@ -2,6 +2,7 @@
 
 use gpuemu_client::fault;
 use gpuemu_common::Tensor;
+use gpuemu_common::json::ToJson;
 use gpuemu_common::protocol::{NamedTensorData, Response, SubmitOutput, TensorData, ValidateOp};
 use gpuemu_common::rng::blake2b;
 use gpuemu_engine::case::given::{Form, given};
@@ -73,7 +74,7 @@ impl Service {
         let mut failures = Vec::new();
         if verdict.failed() {
             let snapshot = snapshot_of(op, case, project.config.storage.snapshot_bytes);
-            let verdict = serde_json::to_string(&result).unwrap_or_default();
+            let verdict = result.to_json().unwrap_or_default();
             failures.push(FailureRecord { result: record.clone(), verdict, snapshot });
         }
         let kept = self.store.append(&[record], &failures);

@@ -50,6 +50,9 @@ pub struct CaseDescriptor {
     pub present: Vec<String>,
 }
 
+gpuemu_common::write_json!(CaseDescriptor);
+gpuemu_common::read_json!(CaseDescriptor);
+
 /// Elements that all tensors of a case may have together.
 pub const MOST_ELEMENTS: usize = 1 << 31;
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use gpuemu_common::json::ToJson;
 use gpuemu_common::protocol::LaunchOptions;
 
 use crate::exit_code;
@@ -43,7 +44,7 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         look_at_files(&arguments.files, &FileLook { architectures, launch, ..FileLook::default() })?
     };
     let text = match arguments.output.format {
-        Format::Json => format!("{}\n", serde_json::to_string_pretty(&report)?),
+        Format::Json => format!("{}\n", report.to_pretty_json()?),
         Format::Text => artifacts::text(&report.kernels),
     };
     arguments.output.write(&text)?;

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use clap::Subcommand;
 use gpuemu_client::client::unexpected;
+use gpuemu_common::json::ToJson;
 use gpuemu_common::protocol::{BaselineSummary, ProjectOnly, Request, Response, StoreBaseline};
 
 use crate::exit_code;
@@ -84,7 +85,7 @@ fn write(response: Response, format: Format) -> Result<u8, ExpectedError> {
         baseline.warnings.iter().for_each(|warning| note(&format!("warning: {warning}")));
     }
     match format {
-        Format::Json => write_json(&baselines)?,
+        Format::Json => write_json(&baselines.to_json_value()?)?,
         Format::Text => write_text(&describe(&baselines))?,
     }
     Ok(exit_code::PASSED)

@@ -6,8 +6,8 @@ use std::path::Path;
 use gpuemu_client::client::unexpected;
 use gpuemu_common::DType;
 use gpuemu_common::config::{self, Op, ToleranceMode};
+use gpuemu_common::json::ToJson;
 use gpuemu_common::protocol::{Calibrate, CalibrationReport, DtypeCalibration, FuzzConfig, Request, Response};
-use serde::Serialize;
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
@@ -45,15 +45,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// The result as JSON.
-#[derive(Serialize)]
-struct Outcome<'a> {
-    #[serde(flatten)]
-    report: &'a CalibrationReport,
-    /// The file that the tolerances were written to, if they were.
-    written: Option<&'a Path>,
-}
-
 /// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let mut session = Session::open(options)?;
@@ -80,7 +71,11 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         store(&mut session, file, &report)?;
     }
     match arguments.format {
-        Format::Json => write_json(&Outcome { report: &report, written })?,
+        Format::Json => {
+            let mut whole = report.to_json_value()?;
+            whole["written"] = serde_json::to_value(written)?;
+            write_json(&whole)?;
+        }
         Format::Text => write_text(&describe(&report, op.as_ref(), written))?,
     }
     Ok(exit_code::PASSED)

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use gpuemu_client::fault;
+use gpuemu_common::json::FromJson;
 use gpuemu_common::protocol::{BaselineReference, FuzzConfig, Mode, Request, RunCi};
 use gpuemu_common::report::RunReport;
 use gpuemu_common::shard::Shard;
@@ -101,6 +102,6 @@ pub fn read_report(path: &Path) -> Result<RunReport, ExpectedError> {
         )
     };
     let content = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
-    let report = serde_json::from_str(&content).map_err(|error| unreadable(error.to_string()));
+    let report = RunReport::from_json(content.as_bytes()).map_err(|error| unreadable(error.to_string()));
     fault!("report.read", unreadable("injected".to_string()), report)
 }

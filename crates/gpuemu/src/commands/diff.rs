@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gpuemu_client::client::unexpected;
 use gpuemu_common::artifact::{ArtifactStatus, KernelReport};
+use gpuemu_common::json::ToJson;
 use gpuemu_common::protocol::{CompareBaseline, Request, Response};
 use gpuemu_common::report::ComparisonReport;
 use gpuemu_ptx::diff::{bare, compare};
@@ -53,7 +54,7 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         (None, _) => return Err(ExpectedError::new("nothing to compare with is given", "gpuemu diff --baseline TAG")),
     };
     match arguments.format {
-        Format::Json => write_json(&comparison)?,
+        Format::Json => write_json(&comparison.to_json_value()?)?,
         Format::Text => write_text(&text::comparison(&comparison))?,
     }
     let constants = arguments.fail_on_constants && comparison.constants_differ();

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use clap::Subcommand;
 use gpuemu_client::client::unexpected;
+use gpuemu_common::json::ToJson;
 use gpuemu_common::protocol::{GetResult, ListResults, ReplayFailures, Replayed, Request, Response};
 use gpuemu_common::report::ValidationResult;
 
@@ -106,7 +107,7 @@ fn list(session: &mut Session, arguments: &ListArguments) -> Result<u8, Expected
         note(&format!("these are the newest {limit}; --limit shows more"));
     }
     match arguments.format {
-        Format::Json => write_json(&results)?,
+        Format::Json => write_json(&results.to_json_value()?)?,
         Format::Text if results.is_empty() => write_text("no failure is stored\n")?,
         Format::Text => write_text(&results.iter().map(failure_line).collect::<String>())?,
     }
@@ -127,7 +128,7 @@ fn show(session: &mut Session, seed: u64, op_name: Option<String>, format: Forma
         other => return Err(unexpected(&other).into()),
     };
     match format {
-        Format::Json => write_json(&result)?,
+        Format::Json => write_json(&result.to_json_value()?)?,
         Format::Text => write_text(&text::result(&result))?,
     }
     Ok(exit_code::PASSED)
@@ -140,7 +141,7 @@ fn replay(session: &mut Session, arguments: &ListArguments) -> Result<u8, Expect
         other => return Err(unexpected(&other).into()),
     };
     match arguments.format {
-        Format::Json => write_json(&failures)?,
+        Format::Json => write_json(&failures.to_json_value()?)?,
         Format::Text if failures.is_empty() => write_text("no failure is stored\n")?,
         Format::Text => write_text(&describe(&failures))?,
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use gpuemu_common::json::ToJson;
 use gpuemu_common::protocol::{FuzzConfig, Mode, Request, RunCi};
 use gpuemu_common::shard::Shard;
 use serde_json::{Map, Value};
@@ -125,7 +126,7 @@ fn on_cluster(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expe
         return Err(ExpectedError::new(format!("{option} does not go with --engine ray"), hint));
     }
     let mut session = Session::open(options)?;
-    let settings = serde_json::to_value(arguments.cases.config()?)?;
+    let settings = arguments.cases.config()?.to_json_value()?;
     let settings: Map<String, Value> = settings.as_object().cloned().unwrap_or_default();
     let campaign = Campaign {
         ops: arguments.op.clone(),

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use comfy_table::{ContentArrangement, Table, presets};
 use gpuemu_common::artifact::{ArtifactReport, KernelStatus, Severity};
 use gpuemu_common::config::{ArtifactChecks, ConfigError};
+use gpuemu_common::json::ToJson;
 use gpuemu_common::nearest::nearest;
 use gpuemu_common::protocol::{LaunchOptions, LintOptions, RuleText};
 use gpuemu_ptx::lint::{ProjectRule, Rule, invalid_patterns, read_rules, rules, unknown_rule_names};
@@ -116,7 +117,7 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
             for kernel in &mut report.kernels {
                 kernel.lint.findings.retain(|finding| finding.severity >= least);
             }
-            format!("{}\n", serde_json::to_string_pretty(&report)?)
+            format!("{}\n", report.to_pretty_json()?)
         }
         Format::Text => describe(&report, arguments.level.into()),
     };

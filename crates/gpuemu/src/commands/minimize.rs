@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use gpuemu_client::client::unexpected;
+use gpuemu_common::json::ToJson;
 use gpuemu_common::protocol::{FuzzConfig, Minimize, Minimized, Request, Response};
 
 use crate::exit_code;
@@ -53,7 +54,7 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         other => return Err(unexpected(&other).into()),
     };
     match arguments.format {
-        Format::Json => write_json(&minimized)?,
+        Format::Json => write_json(&minimized.to_json_value()?)?,
         Format::Text => write_text(&describe(&minimized))?,
     }
     Ok(exit_code::FAILED)

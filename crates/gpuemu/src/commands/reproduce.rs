@@ -2,6 +2,7 @@
 
 use gpuemu_client::client::unexpected;
 use gpuemu_common::finding::Outcome;
+use gpuemu_common::json::ToJson;
 use gpuemu_common::picture::{ErrorPicture, Tile};
 use gpuemu_common::protocol::{FuzzConfig, Illustrate, Illustration, ReplayCase, Request, Response};
 use gpuemu_common::report::ValidationResult;
@@ -63,7 +64,7 @@ pub fn replay(session: &mut Session, request: ReplayCase, format: Format) -> Res
         other => return Err(unexpected(&other).into()),
     };
     match format {
-        Format::Json => write_json(&result)?,
+        Format::Json => write_json(&result.to_json_value()?)?,
         Format::Text => write_text(&text::result(&result))?,
     }
     Ok(exit_code_of(&result))
@@ -76,7 +77,7 @@ fn illustrate(session: &mut Session, request: Illustrate, format: Format) -> Res
         other => return Err(unexpected(&other).into()),
     };
     match format {
-        Format::Json => write_json(&illustration)?,
+        Format::Json => write_json(&illustration.to_json_value()?)?,
         Format::Text => write_text(&format!("{}{}", text::result(&illustration.result), picture_line(&illustration)))?,
     }
     Ok(exit_code_of(&illustration.result))

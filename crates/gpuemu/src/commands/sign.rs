@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ed25519_dalek::SigningKey;
 use gpuemu_common::config::Environment;
 use gpuemu_common::evidence::contradiction;
+use gpuemu_common::json::FromJson;
 use gpuemu_common::report::RunReport;
 
 use crate::exit_code;
@@ -81,6 +82,6 @@ pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
 
 /// A report from its bytes.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<RunReport, ExpectedError> {
-    serde_json::from_slice(bytes)
+    RunReport::from_json(bytes)
         .map_err(|error| ExpectedError::plain(format!("{} is not a report of gpuemu: {error}", path.display())))
 }

@@ -20,6 +20,7 @@ pub mod text;
 
 use gpuemu_client::fault;
 use gpuemu_common::artifact::KernelReport;
+use gpuemu_common::json::ToJson;
 use gpuemu_common::report::{Conclusion, RunReport, UNCHANGED};
 use gpuemu_common::shard::{RunPart, Shard};
 
@@ -45,7 +46,7 @@ pub fn render(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedE
             text::run(report)
         }
         ReportFormat::Json => {
-            let text = serde_json::to_string_pretty(report).map_err(ExpectedError::from);
+            let text = report.to_pretty_json().map_err(ExpectedError::from);
             let mut text = fault!("report.json", injected(), text)?;
             text.push('\n');
             text

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use gpuemu_common::finding::Outcome;
+use gpuemu_common::json::FromJson;
 use gpuemu_common::protocol::OpSummary;
 use gpuemu_common::report::{StoredRun, ValidationResult};
 use gpuemu_common::{DType, Layout, Strategy};
@@ -82,7 +83,7 @@ impl OpCoverage {
         self.cases += 1;
         self.judged += u64::from(matches!(result.outcome, Outcome::Passed | Outcome::Failed));
         *self.dtypes.entry(result.dtype).or_default() += 1;
-        let Ok(case) = serde_json::from_value::<CaseDescriptor>(result.case.clone()) else {
+        let Ok(case) = CaseDescriptor::from_json_value(&result.case) else {
             self.unread += 1;
             return;
         };

@@ -1,5 +1,6 @@
 //! A case that was run again, with its tensors by name.
 
+use gpuemu_common::json::FromJson;
 use gpuemu_common::nearest::nearest;
 use gpuemu_common::protocol::{FuzzConfig, Inspection, InspectionStep, NamedTensorData, TensorData};
 use gpuemu_common::report::ValidationResult;
@@ -66,7 +67,7 @@ impl OpenCase {
 
     /// Everything that decides the case, if it can be read.
     pub fn descriptor(&self) -> Option<CaseDescriptor> {
-        serde_json::from_value(self.shown.clone()).ok()
+        CaseDescriptor::from_json_value(&self.shown).ok()
     }
 
     /// The groups of tensors: what they are called, and what a name of one starts with.

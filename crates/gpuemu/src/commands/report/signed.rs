@@ -3,6 +3,7 @@
 use gpuemu_client::client::unexpected;
 use gpuemu_client::fault;
 use gpuemu_common::evidence::{Evidence, contradiction};
+use gpuemu_common::json::ToJson;
 use gpuemu_common::protocol::{GatherEvidence, Request, Response};
 use gpuemu_common::report::{Conclusion, RunReport};
 use gpuemu_engine::case::GENERATOR_VERSION;
@@ -51,7 +52,7 @@ pub fn write(report: &RunReport, key: &KeyOption, output: &ReportOutput) -> Resu
         let hint = "leave --format out; `gpuemu report --from FILE` writes it in another format afterwards";
         return Err(ExpectedError::new("a signed report is JSON", hint));
     }
-    let mut text = serde_json::to_string_pretty(report)?;
+    let mut text = report.to_pretty_json()?;
     text.push('\n');
     let key = fault!("sign.key", ExpectedError::plain("injected"), key.load())?;
     fault!("sign.sign");

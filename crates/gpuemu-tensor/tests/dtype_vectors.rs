@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a vector that cannot be read is a failed test")]
 
-use gpuemu_common::{DType, FloatFormat, Stream};
+use gpuemu_tensor::{DType, FloatFormat, Stream};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 

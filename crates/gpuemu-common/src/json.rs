@@ -1,0 +1,111 @@
+//! JSON of types that several crates read and write. Their code is compiled where they are defined, once: a crate that
+//! calls `serde_json` with such a type compiles all of it again, which for the messages alone is half a million lines
+//! before they are optimised. So a type reads or writes itself here only if some crate asks it to.
+
+use serde_json::{Error, Value};
+
+use crate::artifact::{ArtifactReport, KernelArtifact};
+use crate::protocol::{
+    BaselineSummary, CalibrationReport, CampaignStatus, FuzzConfig, Illustration, Minimized, Replayed, Request,
+    Response,
+};
+use crate::report::{ComparisonReport, OpReport, RunReport, StoredRun, ValidationResult};
+
+/// A type whose JSON is written by code of its own crate: see [`write_json!`](crate::write_json!).
+pub trait ToJson {
+    /// As JSON in one line.
+    fn to_json(&self) -> Result<String, Error>;
+
+    /// As JSON for people.
+    fn to_pretty_json(&self) -> Result<String, Error> {
+        serde_json::to_string_pretty(&self.to_json_value()?)
+    }
+
+    /// As a value of JSON.
+    fn to_json_value(&self) -> Result<Value, Error> {
+        serde_json::from_str(&self.to_json()?)
+    }
+}
+
+/// A type whose JSON is read by code of its own crate: see [`read_json!`](crate::read_json!).
+pub trait FromJson: Sized {
+    /// From JSON.
+    fn from_json(text: &[u8]) -> Result<Self, Error>;
+
+    /// From a value of JSON.
+    fn from_json_value(value: &Value) -> Result<Self, Error> {
+        Self::from_json(value.to_string().as_bytes())
+    }
+}
+
+/// Implements [`ToJson`](crate::json::ToJson) for types that `serde` can write.
+#[macro_export]
+macro_rules! write_json {
+    ($($type:ty),+ $(,)?) => {$(
+        impl $crate::json::ToJson for $type {
+            #[inline(never)]
+            fn to_json(&self) -> Result<String, ::serde_json::Error> {
+                ::serde_json::to_string(self)
+            }
+        }
+    )+};
+}
+
+/// Implements [`FromJson`](crate::json::FromJson) for types that `serde` can read.
+#[macro_export]
+macro_rules! read_json {
+    ($($type:ty),+ $(,)?) => {$(
+        impl $crate::json::FromJson for $type {
+            #[inline(never)]
+            fn from_json(text: &[u8]) -> Result<Self, ::serde_json::Error> {
+                ::serde_json::from_slice(text)
+            }
+        }
+    )+};
+}
+
+write_json!(
+    ArtifactReport,
+    BaselineSummary,
+    CalibrationReport,
+    CampaignStatus,
+    ComparisonReport,
+    FuzzConfig,
+    Illustration,
+    KernelArtifact,
+    Minimized,
+    OpReport,
+    Replayed,
+    Request,
+    Response,
+    RunReport,
+    StoredRun,
+    ValidationResult,
+);
+
+read_json!(CampaignStatus, KernelArtifact, Request, Response, RunReport, StoredRun, ValidationResult);
+
+impl<Item: ToJson> ToJson for [Item] {
+    fn to_json(&self) -> Result<String, Error> {
+        let items = self.iter().map(ToJson::to_json).collect::<Result<Vec<_>, Error>>()?;
+        Ok(format!("[{}]", items.join(",")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_is_the_same_behind_its_text_and_its_value() {
+        let request = Request::Ping { protocol_version: Some(u32::MAX) };
+        let text = request.to_json().unwrap();
+        assert_eq!(text, r#"{"type":"Ping","protocol_version":4294967295}"#);
+        assert_eq!(Request::from_json(text.as_bytes()).unwrap().to_json().unwrap(), text);
+        let value = request.to_json_value().unwrap();
+        assert_eq!(value, serde_json::to_value(&request).unwrap());
+        assert_eq!(Request::from_json_value(&value).unwrap().to_json().unwrap(), text);
+        assert_eq!(request.to_pretty_json().unwrap(), serde_json::to_string_pretty(&request).unwrap());
+        assert_eq!([request, Request::Status].to_json_value().unwrap()[1]["type"], "Status");
+    }
+}
