@@ -73,6 +73,9 @@ fn tensor(bytes: &Bytes, data: &[u8]) -> Tensor {
 fn no_output_of_a_real_gpu_is_flagged() {
     let (launches, data) = launches();
     assert!(launches.len() >= 40, "{}", launches.len());
+    let page = include_str!("../../../docs/concepts/oracle.md");
+    let claim = format!("\n{} launches of Triton and CUDA C++ kernels", launches.len());
+    assert!(page.contains(&claim), "docs/concepts/oracle.md does not say:{claim}");
     let (mut compared, mut undetermined) = (0, 0);
     for launch in &launches {
         let (subject, case) = prepare(launch, &data);
