@@ -33,6 +33,7 @@ mod malformed;
 mod memory;
 mod ops;
 mod page;
+mod pages;
 mod picture;
 mod protocol_document;
 mod readme;
