@@ -21,7 +21,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_pla
 #: Where screenshots are kept, to be looked at. Git ignores it.
 SCREENSHOTS = Path(__file__).parents[2] / "target" / "screenshots"
 
-#: The picture of the README.
+#: The picture of docs/reports.md.
 HEAT_MAP = Path(__file__).parents[2] / "docs" / "pictures" / "heat-map.png"
 
 CONFIG = """
