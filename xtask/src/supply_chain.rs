@@ -52,7 +52,11 @@ fn summary(metadata: &str, allowed: &[Licensee]) -> Result<String, String> {
     let packages = metadata["packages"].as_array().ok_or("cargo metadata lists no packages")?;
     let mut problems = Vec::new();
     let mut versions: BTreeMap<&str, u64> = BTreeMap::new();
-    let foreign: Vec<&Value> = packages.iter().filter(|package| !package["source"].is_null()).collect();
+    let (own, foreign): (Vec<&Value>, Vec<&Value>) = packages.iter().partition(|package| package["source"].is_null());
+    // Where any registry is allowed, nothing is said of registries.
+    for package in own.iter().filter(|package| package["publish"].is_null()) {
+        problems.push(format!("{} could be published; `publish.workspace = true` keeps it here", package["name"]));
+    }
     for package in &foreign {
         let name = package["name"].as_str().unwrap_or_default();
         *versions.entry(name).or_default() += 1;
@@ -82,7 +86,7 @@ mod tests {
 
     fn metadata(license: &str, source: &str) -> String {
         serde_json::json!({ "packages": [
-            { "name": "own", "license": null, "source": null },
+            { "name": "own", "license": null, "source": null, "publish": [] },
             { "name": "theirs", "license": license, "source": source },
         ] })
         .to_string()
@@ -98,5 +102,11 @@ mod tests {
             assert!(look(license, "registry+index").unwrap_err().contains("theirs"), "{license}");
         }
         assert!(look("MIT", "git+somewhere").unwrap_err().contains("git+somewhere"));
+    }
+    #[test]
+    fn a_crate_of_ours_that_could_be_published_is_named() {
+        let open = r#"{ "packages": [{ "name": "own", "source": null, "publish": null }] }"#;
+        assert!(summary(open, &[]).unwrap_err().starts_with("\"own\" could be published"));
+        assert!(summary(&open.replace("\"publish\": null", "\"publish\": []"), &[]).is_ok());
     }
 }
