@@ -1,53 +1,49 @@
 #!/usr/bin/env bash
-# Makes sure that there is a gpuemu on the search path of the steps that follow.
-# Reads INPUT_VERSION, INPUT_PYTHON.
+# Makes sure that there is a gpuemu on the search path of the steps that follow. It is never installed by its name, which
+# belongs to another project in the public package index.
+# Reads INPUT_PACKAGE, INPUT_PYTHON, GITHUB_WORKSPACE.
 set -euo pipefail
 
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname "${BASH_SOURCE[0]}")/messages.sh"
 
-# The version of the gpuemu on the search path; nothing where there is none.
-version_there() {
-  if command -v gpuemu >/dev/null; then
-    gpuemu --version | awk '{ print $NF }'
-  fi
-}
-
-there=$(version_there)
-case $INPUT_VERSION in
-  installed)
-    [[ -n $there ]] || refuse "version is 'installed', but there is no gpuemu on the search path"
+choices="the path of a wheel in the repository, or an address such as git+https://HOST/REPOSITORY@REVISION"
+case $INPUT_PACKAGE in
+  '' | installed)
+    program=$(command -v gpuemu) ||
+      refuse "there is no gpuemu on the search path: set the input 'package' to $choices"
+    echo "gpuemu is there already: $program"
+    exit 0
     ;;
-  '')
-    requirement=gpuemu
+  *://*)
+    requirement="gpuemu @ ${INPUT_PACKAGE#gpuemu @ }"
+    ;;
+  *.whl)
+    requirement=$INPUT_PACKAGE
+    [[ $requirement == /* ]] || requirement=$GITHUB_WORKSPACE/$requirement
+    [[ -f $requirement ]] || refuse "package is '$INPUT_PACKAGE', but there is no file $requirement"
     ;;
   *)
-    [[ $INPUT_VERSION =~ ^[0-9][0-9A-Za-z.+!-]*$ ]] ||
-      refuse "version is '$INPUT_VERSION': give a version such as 0.1.0, 'installed' or nothing"
-    [[ $there == "$INPUT_VERSION" ]] || there=
-    requirement=gpuemu==$INPUT_VERSION
+    refuse "package is '$INPUT_PACKAGE': give 'installed', $choices"
     ;;
 esac
-if [[ -n $there ]]; then
-  echo "gpuemu $there is there already: $(command -v gpuemu)"
-  exit 0
-fi
 
 python=$(command -v "${INPUT_PYTHON:-python3}") ||
   refuse "there is no Python '${INPUT_PYTHON:-python3}': install one, for example with actions/setup-python"
+# pip would take another package of this name and version for the one that is asked for.
+"$python" -m pip uninstall --disable-pip-version-check --quiet --quiet --yes gpuemu
 "$python" -m pip install --disable-pip-version-check "$requirement"
 
-# pip installs for the user where it may not write to the folders of Python itself.
-folders=$("$python" -c '
-import sysconfig
-print(sysconfig.get_path("scripts"))
-print(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user")))
+# Only what comes from an index has no record of where it came from: see PEP 610.
+folder=$(PYTHONSAFEPATH=1 "$python" -c '
+import os
+from importlib.metadata import distribution
+
+package = distribution("gpuemu")
+programs = [file.locate() for file in package.files or () if file.name == "gpuemu" and file.parent.name == "bin"]
+if programs and package.read_text("direct_url.json"):
+    print(os.path.normpath(programs[0].parent))
 ')
-while IFS= read -r folder; do
-  if [[ -x $folder/gpuemu ]]; then
-    printf '%s\n' "$folder" >>"$GITHUB_PATH"
-    echo "installed $("$folder/gpuemu" --version) in $folder"
-    exit 0
-  fi
-done <<<"$folders"
-refuse "pip has installed $requirement, but no program gpuemu"
+[[ -n $folder && -x $folder/gpuemu ]] || refuse "pip has not installed gpuemu from $INPUT_PACKAGE into $python"
+printf '%s\n' "$folder" >>"$GITHUB_PATH"
+echo "installed $("$folder/gpuemu" --version) in $folder"

@@ -120,8 +120,8 @@ pub fn run(session: &Session, campaign: &Campaign) -> Result<RunReport, Expected
     RunReport::from_json_value(&ended.report).map_err(|error| cannot(&format!("its report cannot be read: {error}")))
 }
 
-const HINT: &str = "the project's Python needs the packages gpuemu and ray: pip install 'gpuemu[ray]', or name one with \
-                    GPUEMU_PYTHON";
+const HINT: &str = "install Ray into the project's Python with `pip install ray`, and gpuemu with `pip install .` in its \
+                    checkout, or name another Python with GPUEMU_PYTHON";
 
 impl Far {
     /// As the progress of any other long work.

@@ -100,7 +100,7 @@ impl Command {
     /// Runs the subcommand; the number is the exit status.
     pub fn run(self, options: &GlobalOptions) -> Result<u8, ExpectedError> {
         match self {
-            Command::Init(arguments) => init::run(&arguments),
+            Command::Init(arguments) => init::run(&arguments, options),
             Command::Test(arguments) => test::run(&arguments, options),
             Command::Fuzz(arguments) => fuzz::run(&arguments, options),
             Command::Reproduce(arguments) => reproduce::run(&arguments, options),

@@ -171,7 +171,7 @@ fn inputs_are_never_run_by_the_shell() {
         return;
     }
     let hostile = "a b\"'$(touch owned)`touch owned`;touch owned\\";
-    for input in ["config", "quick", "seed", "baseline", "shard", "merge", "version", "python"] {
+    for input in ["config", "quick", "seed", "baseline", "shard", "merge", "package", "python"] {
         let project = projects::passing();
         let mut job = GithubJob::new(&project, pull_request(1));
         let run = job.run_action(&[(input, hostile)]);

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use snapbox::cmd::cargo_bin;
@@ -11,7 +12,8 @@ use tempfile::TempDir;
 
 use super::expression::Context;
 use super::fixture::Project;
-use super::yaml;
+use super::packages::Packages;
+use super::{programs, yaml};
 
 /// The steps of an action or a workflow that ran.
 #[derive(Debug, Default)]
@@ -58,6 +60,7 @@ pub struct GithubJob {
     /// Variables of every step.
     pub variables: BTreeMap<String, String>,
     search_path: Vec<PathBuf>,
+    packages: Option<Arc<Packages>>,
     caches: Option<PathBuf>,
 }
 
@@ -70,12 +73,18 @@ impl GithubJob {
             std::fs::create_dir(machine.path().join(folder)).unwrap();
         }
         std::os::unix::fs::symlink(cargo_bin!("gpuemu"), programs.join("gpuemu")).unwrap();
-        let search_path = std::env::var_os("PATH").unwrap();
-        let search_path = [programs].into_iter().chain(std::env::split_paths(&search_path)).collect();
+        let search_path = [programs].into_iter().chain(programs::search_path()).collect();
         let workspace = project.folder.path().to_path_buf();
         let mut github = github;
         github["workspace"] = workspace.to_str().unwrap().into();
-        Self { workspace, machine, github, variables: BTreeMap::new(), search_path, caches: None }
+        Self { workspace, machine, github, variables: BTreeMap::new(), search_path, packages: None, caches: None }
+    }
+
+    /// With a Python that `actions/setup-python` puts there, and packages that its pip finds.
+    pub fn with_packages(mut self, packages: &Arc<Packages>) -> Self {
+        self.variables.extend(packages.variables());
+        self.packages = Some(packages.clone());
+        self
     }
 
     /// With caches that other jobs see too.
@@ -179,11 +188,12 @@ impl GithubJob {
         outputs: &mut BTreeMap<String, String>,
     ) -> (i32, String) {
         let text = step["run"].as_str().unwrap();
-        // Packages are not fetched from anywhere here: what a step would install is on the search path.
-        if text.contains("pip install") {
-            assert!(Command::new("bash").args(["-n", "-c", text]).status().unwrap().success(), "{text}");
-            return (0, String::new());
-        }
+        // What GitHub's runner starts where a shell is named, and where none is, as no step of an action may do.
+        let options: &[&str] = match step["shell"].as_str() {
+            Some("bash") => &["--noprofile", "--norc", "-eo", "pipefail"],
+            None if action.is_none() => &["-e"],
+            other => panic!("the shell {other:?} is not known here"),
+        };
         let file = |name: &str| self.machine.path().join(name);
         let (script, output_file, path_file) = (file("script.sh"), file("output"), file("path"));
         std::fs::write(&script, text).unwrap();
@@ -192,7 +202,7 @@ impl GithubJob {
         let folder = step.get("working-directory").map_or(".".to_string(), |value| context.fill(value));
         let mut command = Command::new("bash");
         command
-            .args(["--noprofile", "--norc", "-eo", "pipefail"])
+            .args(options)
             .arg(&script)
             .current_dir(self.workspace.join(folder))
             .env_clear()
@@ -201,6 +211,8 @@ impl GithubJob {
             .env("RUNNER_TEMP", file("temp"))
             .env("GITHUB_ACTIONS", "true")
             .env("CI", "true")
+            // A job that was given no Python changes none of this machine's.
+            .env("PIP_REQUIRE_VIRTUALENV", "1")
             .env("GITHUB_WORKSPACE", &self.workspace)
             .env("GITHUB_REPOSITORY", "owner/kernels")
             .env("GITHUB_STEP_SUMMARY", file("summary.md"))
@@ -226,10 +238,15 @@ impl GithubJob {
     }
 
     /// What an action of others does to the machine.
-    fn use_action(&self, uses: &str, with: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    fn use_action(&mut self, uses: &str, with: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let mut outputs = BTreeMap::new();
         match uses.split_once('@').unwrap().0 {
-            "actions/checkout" | "actions/setup-python" => {}
+            "actions/checkout" => {}
+            "actions/setup-python" => {
+                let packages = self.packages.as_ref().expect("a workflow needs packages for its Python");
+                let programs = packages.python(&self.machine.path().join("python"));
+                self.search_path.insert(0, programs);
+            }
             "github/codeql-action/upload-sarif" => {
                 let sarif: Value =
                     serde_json::from_str(&std::fs::read_to_string(&with["sarif_file"]).unwrap()).unwrap();

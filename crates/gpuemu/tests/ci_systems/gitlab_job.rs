@@ -8,12 +8,35 @@ use serde_json::{Map, Value};
 use snapbox::cmd::cargo_bin;
 use tempfile::TempDir;
 
-use super::yaml;
+use super::packages::Packages;
+use super::{programs, yaml};
 
 /// A pipeline.
 pub struct Pipeline {
     file: Value,
     variables: BTreeMap<String, String>,
+}
+
+/// The gpuemu that an image has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Gpuemu {
+    /// That of this build.
+    Ours,
+    /// Another project's of that name, in our version.
+    AnotherProjects,
+    /// None.
+    Missing,
+}
+
+/// The image that a job runs in.
+#[derive(Clone, Copy)]
+pub struct Image<'packages> {
+    /// The shell that it has.
+    pub shell: &'static str,
+    /// What its Python finds to install.
+    pub packages: &'packages Packages,
+    /// The gpuemu that it has already.
+    pub gpuemu: Gpuemu,
 }
 
 /// How a job ended.
@@ -72,25 +95,28 @@ impl Pipeline {
         }
     }
 
-    /// Runs a job in a checkout, with a shell that the image may have.
-    pub fn run(&self, name: &str, shell: &str, checkout: &Path, variables: &[(&str, &str)]) -> JobRun {
+    /// Runs a job in a checkout and a new container.
+    pub fn run(&self, name: &str, image: Image<'_>, checkout: &Path, variables: &[(&str, &str)]) -> JobRun {
         let job = self.job(name);
         let lines = |part: &str| job[part].as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_string());
-        let (installs, rest): (Vec<String>, Vec<String>) =
-            lines("before_script").chain(lines("script")).partition(|line| line.contains("pip install"));
-        // Packages are not fetched from anywhere here: what the one line would install is on the search path.
-        assert_eq!(installs.len(), 1, "{installs:?}");
-        let machine = TempDir::new().unwrap();
-        std::os::unix::fs::symlink(cargo_bin!("gpuemu"), machine.path().join("gpuemu")).unwrap();
-        let path = std::env::var_os("PATH").unwrap();
-        let path = [machine.path().to_path_buf()].into_iter().chain(std::env::split_paths(&path));
-        let output = Command::new(shell)
-            .args(if shell == "bash" { &["-eo", "pipefail", "-c"][..] } else { &["-e", "-c"] })
-            .arg(rest.join("\n"))
+        let script: Vec<String> = lines("before_script").chain(lines("script")).collect();
+        let container = TempDir::new().unwrap();
+        // Python's image has it as `python`, as environments do.
+        let programs = image.packages.python(&container.path().join("python"));
+        match image.gpuemu {
+            Gpuemu::Ours => std::os::unix::fs::symlink(cargo_bin!("gpuemu"), programs.join("gpuemu")).unwrap(),
+            Gpuemu::AnotherProjects => image.packages.install_another(&programs),
+            Gpuemu::Missing => {}
+        }
+        let path = [programs].into_iter().chain(programs::search_path());
+        let output = Command::new(image.shell)
+            .args(if image.shell == "bash" { &["-eo", "pipefail", "-c"][..] } else { &["-e", "-c"] })
+            .arg(script.join("\n"))
             .current_dir(checkout)
             .env_clear()
             .env("PATH", std::env::join_paths(path).unwrap())
-            .env("HOME", machine.path())
+            .env("HOME", container.path())
+            .envs(image.packages.variables())
             .envs([("CI", "true"), ("GITLAB_CI", "true")])
             .env("CI_PROJECT_DIR", checkout)
             .envs(&self.variables)

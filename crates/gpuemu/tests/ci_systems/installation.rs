@@ -1,90 +1,97 @@
-//! How the action comes by its gpuemu: one that is there, or a package that pip installs.
+//! How the action comes by its gpuemu: one that is there, or a package that pip installs, and never by its name.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use snapbox::cmd::{Command, cargo_bin};
+use tempfile::TempDir;
 
-use super::fixture;
-use super::github_job::{GithubJob, schedule};
+use super::fixture::Project;
+use super::github_job::{GithubJob, StepsRun, schedule};
+use super::packages::{ANOTHER_PROJECT, Packages, VERSION};
 use super::programs::missing;
 use super::projects;
 
-/// Writes wheels `gpuemu-VERSION` with a program that is the gpuemu of this build.
-const WHEELS: &str = r#"
-import pathlib, sys, zipfile
+/// Runs the action on a project, with a Python that pip may install into and no gpuemu on the search path.
+fn install(project: &Project, packages: &Packages, inputs: &[(&str, &str)]) -> StepsRun {
+    let mut job = GithubJob::new(project, schedule());
+    job.remove_gpuemu();
+    job.variables.extend(packages.variables());
+    let run = job.run_action(&[&[("quick", "true")], inputs].concat());
+    assert!(!run.log.contains(ANOTHER_PROJECT), "{}", run.log);
+    run
+}
 
-folder, program, *versions = sys.argv[1:]
-for version in versions:
-    described = f"gpuemu-{version}.dist-info"
-    script = f'#!/bin/sh\n[ "$1" = --version ] && echo gpuemu {version} || exec "{program}" "$@"\n'
-    files = {
-        "gpuemu/__init__.py": "",
-        f"gpuemu-{version}.data/scripts/gpuemu": script,
-        f"{described}/METADATA": f"Metadata-Version: 2.1\nName: gpuemu\nVersion: {version}\n",
-        f"{described}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-    }
-    files[f"{described}/RECORD"] = "".join(f"{name},,\n" for name in [*files, f"{described}/RECORD"])
-    with zipfile.ZipFile(pathlib.Path(folder, f"gpuemu-{version}-py3-none-any.whl"), "w") as wheel:
-        for name, text in files.items():
-            entry = zipfile.ZipInfo(name)
-            entry.external_attr = 0o100755 << 16
-            wheel.writestr(entry, text)
-"#;
-
-/// A Python of its own, and a folder with wheels that its pip takes packages from.
-fn python_with_wheels(folder: &Path, python: &Path) -> PathBuf {
-    let (environment, wheels) = (folder.join("environment"), folder.join("wheels"));
-    std::fs::create_dir(&wheels).unwrap();
-    Command::new(python).args(["-m", "venv"]).arg(&environment).assert().success();
-    let arguments = [wheels.as_path(), cargo_bin!("gpuemu")];
-    Command::new(python).args(["-c", WHEELS]).args(arguments).args(["0.0.8", "0.0.9"]).assert().success();
-    environment.join("bin/python3")
+/// What is said of a gpuemu that was installed.
+fn installed(programs: &Path) -> String {
+    format!("installed gpuemu {VERSION} in {}", programs.display())
 }
 
 #[test]
-fn pip_installs_the_version_that_is_asked_for() {
+fn a_wheel_or_an_address_is_installed_even_over_another_project_of_this_name_and_version() {
     if missing(&["jq"]) {
         return;
     }
-    let Some(python) = fixture::python() else {
-        eprintln!("skipped: GPUEMU_TEST_PYTHON is not set; `cargo xtask test` sets it");
-        return;
-    };
-    let folder = tempfile::TempDir::new().unwrap();
-    let python = python_with_wheels(folder.path(), &python);
+    let Some(packages) = Packages::shared() else { return };
     let project = projects::passing();
-    let run = |inputs: &[(&str, &str)], there: bool| {
-        let mut job = GithubJob::new(&project, schedule());
-        if !there {
-            job.remove_gpuemu();
-        }
-        let wheels = folder.path().join("wheels").display().to_string();
-        job.variables.insert("PIP_NO_INDEX".to_string(), "1".to_string());
-        job.variables.insert("PIP_FIND_LINKS".to_string(), wheels);
-        // What is named later counts.
-        let python = ("python", python.to_str().unwrap());
-        job.run_action(&[&[python, ("quick", "true")], inputs].concat())
-    };
-    let one = run(&[("version", "0.0.8")], true);
-    assert!(one.status() == 0 && one.log.contains("installed gpuemu 0.0.8 in "), "{}", one.log);
-    // Without a version the newest, where there is none.
-    let uninstall = ["-m", "pip", "uninstall", "--quiet", "--yes", "gpuemu"];
-    Command::new(&python).args(uninstall).assert().success();
-    let newest = run(&[], false);
-    assert!(newest.status() == 0 && newest.log.contains("installed gpuemu 0.0.9 in "), "{}", newest.log);
-    // A Python may be named from the working directory.
+    let wheel = packages.wheel.to_str().unwrap();
+    let file = packages.wheel.file_name().unwrap().to_str().unwrap();
+    std::fs::create_dir(project.path("my wheels")).unwrap();
+    std::fs::copy(wheel, project.path("my wheels").join(file)).unwrap();
     std::fs::create_dir(project.path("inner")).unwrap();
-    std::os::unix::fs::symlink(folder.path().join("environment"), project.path("inner/venv")).unwrap();
-    let inputs = [("working-directory", "inner"), ("python", "venv/bin/python3"), ("version", "0.0.8")];
-    let relative = run(&inputs, true);
+    let machine = TempDir::new().unwrap();
+    let programs = packages.python(machine.path());
+    let python = programs.join("python3");
+    let inside = format!("my wheels/{file}");
+    let address = format!("file://{wheel}");
+    let frozen = format!("gpuemu @ {address}");
+    for package in [inside.as_str(), wheel, &address, &frozen] {
+        packages.install_another(&programs);
+        let run = install(&project, &packages, &[("package", package), ("python", python.to_str().unwrap())]);
+        assert!(run.status() == 0 && run.log.contains(&installed(&programs)), "{package}: {}", run.log);
+    }
+    // A Python may be named from the working directory. The wheel is named from the root all the same.
+    std::os::unix::fs::symlink(machine.path(), project.path("inner/venv")).unwrap();
+    let inputs = [("working-directory", "inner"), ("python", "venv/bin/python3"), ("package", &inside)];
+    let relative = install(&project, &packages, &inputs);
     assert!(relative.status() == 0 && relative.log.contains("/inner/venv/bin"), "{}", relative.log);
-    let kept = run(&[], true);
-    assert!(kept.status() == 0 && kept.log.contains("is there already"), "{}", kept.log);
-    let same = run(&[("version", env!("CARGO_PKG_VERSION"))], true);
-    assert!(same.status() == 0 && same.log.contains("is there already"), "{}", same.log);
-    let unknown = run(&[("version", "7.7.7")], true);
-    assert!(unknown.failed && unknown.status() == 2, "{}", unknown.log);
-    assert!(unknown.log.contains("No matching distribution found for gpuemu==7.7.7"), "{}", unknown.log);
-    let absent = run(&[("version", "installed")], false);
-    assert!(absent.failed && absent.log.contains("there is no gpuemu on the search path"), "{}", absent.log);
+}
+
+#[test]
+fn a_gpuemu_on_the_search_path_is_enough() {
+    if missing(&["jq"]) {
+        return;
+    }
+    let project = projects::passing();
+    for package in ["", "installed"] {
+        let mut job = GithubJob::new(&project, schedule());
+        let there = job.run_action(&[("quick", "true"), ("package", package)]);
+        assert!(there.status() == 0 && there.log.contains("gpuemu is there already: "), "{}", there.log);
+        job.remove_gpuemu();
+        let absent = job.run_action(&[("package", package)]);
+        assert_eq!(absent.status(), 2, "{}", absent.log);
+        let words = "::error title=gpuemu::there is no gpuemu on the search path: set the input 'package' to ";
+        assert!(absent.log.contains(words), "{}", absent.log);
+    }
+}
+
+#[test]
+fn what_is_no_package_of_ours_is_refused_or_fails() {
+    let Some(packages) = Packages::shared() else { return };
+    let project = projects::passing();
+    let machine = TempDir::new().unwrap();
+    let python = packages.python(machine.path()).join("python3");
+    let hostile = "\"'$(touch owned)`touch owned`;touch owned\\";
+    for (package, words) in [
+        ("gpuemu".to_string(), "package is 'gpuemu': give 'installed', the path of a wheel"),
+        (format!("gpuemu=={VERSION}"), "the path of a wheel in the repository, or an address"),
+        ("wheels/gpuemu-1.whl".to_string(), "wheels/gpuemu-1.whl', but there is no file "),
+        (format!("{hostile}.whl"), "but there is no file "),
+        ("file:///nowhere/gpuemu-1-py3-none-any.whl".to_string(), "No such file or directory"),
+        (format!("file:///{hostile}/gpuemu-1-py3-none-any.whl"), ""),
+        ("--index-url=https://example.org".to_string(), ""),
+    ] {
+        let run = install(&project, &packages, &[("package", &package), ("python", python.to_str().unwrap())]);
+        assert!(run.failed && run.status() == 2, "{package}: {}", run.log);
+        assert!(run.log.contains(words), "{package}: {}", run.log);
+        assert!(!project.path("owned").exists(), "{package}");
+    }
 }

@@ -14,12 +14,14 @@ mod documentation;
 mod expression;
 #[path = "../fixture/mod.rs"]
 mod fixture;
+mod fresh_machines;
 mod github;
 mod github_api;
 mod github_job;
 mod gitlab;
 mod gitlab_job;
 mod installation;
+mod packages;
 mod programs;
 mod projects;
 mod shell_scripts;

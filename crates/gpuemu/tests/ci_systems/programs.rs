@@ -1,5 +1,6 @@
 //! Programs of the system that scripts start.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Whether one of these is missing, and the test is to be skipped. In CI none may be: `cargo xtask test` installs them.
@@ -10,4 +11,10 @@ pub fn missing(programs: &[&str]) -> bool {
     assert!(!in_ci, "{program} is not installed");
     eprintln!("skipped: {program} is not installed");
     true
+}
+
+/// The folders of the system's programs. A gpuemu that is installed there is not the one that is tried.
+pub fn search_path() -> Vec<PathBuf> {
+    let folders = std::env::var_os("PATH").unwrap();
+    std::env::split_paths(&folders).filter(|folder| !folder.join("gpuemu").exists()).collect()
 }

@@ -9,7 +9,8 @@ use tempfile::TempDir;
 use super::fixture::{Project, text_of};
 use super::github_api::GithubApi;
 use super::github_job::{GithubJob, pull_request, schedule};
-use super::gitlab_job::Pipeline;
+use super::gitlab_job::{Gpuemu, Image, Pipeline};
+use super::packages::{Packages, VERSION};
 use super::programs::missing;
 use super::{projects, yaml};
 
@@ -25,7 +26,14 @@ fn workflow(project: &Project) -> Value {
 #[test]
 fn a_new_project_gets_its_pipeline_with_it() {
     let project = Project::without_python();
-    project.gpuemu(&["init", "--ci", "github"]).assert().success().stderr_eq("").stdout_eq(str![[r#"
+    let written = project.gpuemu(&["init", "--ci", "github"]).assert().success();
+    // This gpuemu was built here, and is at no address.
+    let written = written.stderr_eq(str![[r#"
+note: CI does not know what to install gpuemu from: until `package` is set in .github/workflows/gpuemu.yml, its jobs end with status 2
+hint: copy a wheel into the repository and write the files again with --package WHEEL --force, or give --package an address
+
+"#]]);
+    written.stdout_eq(str![[r#"
 wrote gpuemu.toml
 wrote .github/workflows/gpuemu.yml
 wrote .github/actions/gpuemu/action.yml
@@ -59,7 +67,7 @@ fn a_project_that_is_there_gets_the_pipeline_alone() {
     let project = projects::passing();
     project.replace("gpuemu.toml", "framework = \"numpy\"", "framework = \"jax\"");
     let before = project.read("gpuemu.toml");
-    project.gpuemu(&["init", "--ci", "gitlab"]).assert().success().stderr_eq("").stdout_eq(str![[r#"
+    project.gpuemu(&["--quiet", "init", "--ci", "gitlab"]).assert().success().stderr_eq("").stdout_eq(str![[r#"
 wrote .gitlab-ci.yml
 
 next:
@@ -69,11 +77,11 @@ next:
 "#]]);
     let pipeline = yaml::read(&project.path(".gitlab-ci.yml"));
     let variables = &pipeline["variables"];
-    assert_eq!(variables["GPUEMU_VERSION"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(variables["GPUEMU_PACKAGE"], "");
     assert_eq!((&variables["GPUEMU_PACKAGES"], &variables["GPUEMU_DIRECTORY"]), (&"jax".into(), &".".into()));
     // Apart from these values it is the template.
     let mut template = yaml::read(&yaml::integration("gitlab/gpuemu.gitlab-ci.yml"));
-    for name in ["GPUEMU_VERSION", "GPUEMU_PACKAGES", "GPUEMU_DIRECTORY"] {
+    for name in ["GPUEMU_PACKAGE", "GPUEMU_PACKAGES", "GPUEMU_DIRECTORY"] {
         template["variables"][name] = variables[name].clone();
     }
     assert_eq!(pipeline, template);
@@ -155,12 +163,13 @@ fn a_good_night_is_the_baseline_of_the_pull_requests_after_it() {
     if missing(&["curl", "jq"]) {
         return;
     }
+    let Some(packages) = Packages::shared() else { return };
     let project = projects::tolerant();
     let workflow = workflow(&project);
     let caches = TempDir::new().unwrap();
     let api = GithubApi::start(Vec::new(), false);
     let job = |github: Value| {
-        let mut job = GithubJob::new(&project, github).with_caches(caches.path());
+        let mut job = GithubJob::new(&project, github).with_packages(&packages).with_caches(caches.path());
         job.variables.insert("GITHUB_API_URL".to_string(), api.url.clone());
         job
     };
@@ -192,13 +201,15 @@ fn the_workflow_of_the_guide_tells_right_from_wrong() {
     if missing(&["jq"]) {
         return;
     }
+    let Some(packages) = Packages::shared() else { return };
     let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/ci.md")).unwrap();
     let text = guide.split("```yaml\n").find(|block| block.starts_with("name: kernels\n")).unwrap();
     let shown: Value = serde_saphyr::from_str(text.split("```").next().unwrap()).unwrap();
     for (project, fails) in [(projects::passing(), false), (projects::failing(), true)] {
         // The action comes with the pipeline that is written.
         let _ = workflow(&project);
-        let run = GithubJob::new(&project, pull_request(7)).run_workflow_job(&shown, "gpuemu").unwrap();
+        let mut job = GithubJob::new(&project, pull_request(7)).with_packages(&packages);
+        let run = job.run_workflow_job(&shown, "gpuemu").unwrap();
         assert_eq!(run.failed, fails, "{}", run.log);
         assert!(run.given_to("actions/upload-artifact").is_some(), "{}", run.log);
     }
@@ -209,10 +220,11 @@ fn a_bad_night_is_no_baseline() {
     if missing(&["jq"]) {
         return;
     }
+    let Some(packages) = Packages::shared() else { return };
     let project = projects::failing();
     let workflow = workflow(&project);
     let caches = TempDir::new().unwrap();
-    let mut job = GithubJob::new(&project, schedule()).with_caches(caches.path());
+    let mut job = GithubJob::new(&project, schedule()).with_packages(&packages).with_caches(caches.path());
     let night = job.run_workflow_job(&workflow, "thorough").unwrap();
     assert!(night.failed, "{}", night.log);
     assert!(night.given_to("actions/cache/save").is_none());
@@ -220,11 +232,76 @@ fn a_bad_night_is_no_baseline() {
 }
 
 #[test]
+fn a_package_is_written_into_the_pipeline_as_the_user_names_it() {
+    let project = Project::without_python();
+    std::fs::create_dir(project.path(".git")).unwrap();
+    let wheel = format!("gpuemu-{VERSION}-cp310-abi3-linux_x86_64.whl");
+    project.write(&format!("wheels/{wheel}"), "");
+    let init = |system: &str, package: &str| {
+        let arguments = ["init", "kernels", "--ci", system, "--package", package, "--force"];
+        project.gpuemu(&arguments)
+    };
+    let address = "git+https://example.org/owner/gpuemu@v1";
+    let (inside, above) = (format!("wheels/{wheel}"), format!("kernels/../wheels/{wheel}"));
+    for (given, written) in [(inside.as_str(), inside.as_str()), (&above, &inside), (address, address)] {
+        init("github", given).assert().success().stderr_eq("");
+        let workflow = yaml::read(&project.path(WORKFLOW));
+        let packages = yaml::texts(&workflow).into_iter().filter(|(key, _)| key == "package");
+        assert_eq!(packages.map(|(_, text)| text).collect::<Vec<_>>(), [written; 2]);
+        init("gitlab", given).assert().success().stderr_eq("");
+        assert_eq!(yaml::read(&project.path(".gitlab-ci.yml"))["variables"]["GPUEMU_PACKAGE"], written);
+    }
+    init("github", "gpuemu==0.1.0").assert().code(2).stdout_eq("").stderr_eq(str![[r#"
+error: 'gpuemu==0.1.0' is neither a wheel nor an address, and in the public package index the name gpuemu belongs to another project
+hint: give the path of a wheel that lies in the repository, or an address such as git+https://HOST/REPOSITORY@REVISION or https://HOST/gpuemu-VERSION-....whl
+
+"#]]);
+    let elsewhere = TempDir::new().unwrap();
+    let outside = elsewhere.path().join(&wheel);
+    std::fs::write(&outside, "").unwrap();
+    let refused = init("gitlab", outside.to_str().unwrap()).assert().code(2).stdout_eq("");
+    let words = text_of(&refused.get_output().stderr);
+    assert!(words.contains("lies outside of the repository") && words.contains("copy it into"), "{words}");
+    // It is for CI alone.
+    let refused = project.gpuemu(&["init", "other", "--package", address]).assert().code(2);
+    assert!(text_of(&refused.get_output().stderr).contains("--ci <SYSTEM>"));
+}
+
+#[test]
+fn the_address_that_gpuemu_was_installed_from_is_what_ci_installs() {
+    let project = Project::without_python();
+    let machine = TempDir::new().unwrap();
+    let program = machine.path().join("bin/gpuemu");
+    let description = machine.path().join(format!("lib/python3.12/site-packages/gpuemu-{VERSION}.dist-info"));
+    std::fs::create_dir_all(&description).unwrap();
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    std::fs::copy(snapbox::cmd::cargo_bin!("gpuemu"), &program).unwrap();
+    std::fs::write(description.join("RECORD"), "../../../bin/gpuemu,,\n").unwrap();
+    let record = |url: &str| {
+        let record = json!({ "url": url, "vcs_info": { "vcs": "git", "commit_id": "c0de" } });
+        std::fs::write(description.join("direct_url.json"), record.to_string()).unwrap();
+        let init = project.gpuemu_at(&program, &["init", "--ci", "gitlab", "--force"]).assert().success();
+        let package = yaml::read(&project.path(".gitlab-ci.yml"))["variables"]["GPUEMU_PACKAGE"].clone();
+        (package, text_of(&init.get_output().stderr))
+    };
+    let (package, words) = record("https://example.org/owner/gpuemu");
+    assert_eq!(package, "git+https://example.org/owner/gpuemu@c0de");
+    assert!(words.starts_with("note: CI installs gpuemu from git+https://example.org/owner/gpuemu@c0de, "), "{words}");
+    for mine in ["file:///home/me/gpuemu", "https://localhost/gpuemu", "https://me:secret@example.org/gpuemu"] {
+        let (package, words) = record(mine);
+        assert_eq!(package, "", "{mine}");
+        assert!(words.starts_with("note: CI does not know") && words.contains("GPUEMU_PACKAGE"), "{words}");
+    }
+}
+
+#[test]
 fn the_pipeline_of_gitlab_that_was_written_runs() {
+    let Some(packages) = Packages::shared() else { return };
     let project = projects::passing();
     project.gpuemu(&["init", "--ci", "gitlab"]).assert().success();
     let pipeline = Pipeline::new(&project.path(".gitlab-ci.yml"), &[("CI_PIPELINE_SOURCE", "merge_request_event")]);
     assert_eq!(pipeline.jobs(), ["gpuemu-quick"]);
-    let run = pipeline.run("gpuemu-quick", "sh", project.folder.path(), &[]);
+    let image = Image { shell: "sh", packages: &packages, gpuemu: Gpuemu::Ours };
+    let run = pipeline.run("gpuemu-quick", image, project.folder.path(), &[]);
     assert_eq!(run.status, 0, "{}", run.log);
 }

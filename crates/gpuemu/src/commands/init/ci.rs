@@ -4,6 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::ValueEnum;
 
+use super::package::Package;
 use super::templates::{Framework, NewFile};
 use crate::expected_error::ExpectedError;
 
@@ -14,6 +15,16 @@ pub enum CiSystem {
     Github,
     /// GitLab CI.
     Gitlab,
+}
+
+impl CiSystem {
+    /// The file that says what gpuemu is installed from, from the root of the repository, and what it calls that.
+    pub fn package_setting(self) -> (&'static str, &'static str) {
+        match self {
+            CiSystem::Github => (WORKFLOW_FILE, "package"),
+            CiSystem::Gitlab => (GITLAB_FILE, "GPUEMU_PACKAGE"),
+        }
+    }
 }
 
 /// The action, file by file. It is written beside the workflow: what runs in CI is then what was written with this
@@ -27,8 +38,10 @@ const ACTION: [(&str, &str); 6] = [
     ("finish.sh", include_str!("../../../../../integrations/github-action/finish.sh")),
 ];
 
+const WORKFLOW_FILE: &str = ".github/workflows/gpuemu.yml";
 const WORKFLOW: &str = include_str!("templates/ci/github.yml");
 
+const GITLAB_FILE: &str = ".gitlab-ci.yml";
 const GITLAB: &str = include_str!("../../../../../integrations/gitlab/gpuemu.gitlab-ci.yml");
 
 /// The folder that a CI system looks into, and the way from there to the project.
@@ -43,11 +56,20 @@ impl Repository {
         let project = real_path(directory)?;
         let root = project.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(&project).to_path_buf();
         let way = project.strip_prefix(&root).unwrap_or(Path::new(""));
-        let Some(way) = way.to_str() else {
-            let message = format!("{} is no text, which a CI system needs its name to be", way.display());
-            return Err(ExpectedError::new(message, "rename the folder"));
-        };
+        let way = way.to_str().ok_or_else(|| no_text(way))?;
         Ok(Self { project: if way.is_empty() { ".".to_string() } else { way.to_string() }, root })
+    }
+
+    /// The folder that it lies in.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The path of a file from the root; `None` for one that lies elsewhere.
+    pub fn path_of(&self, file: &Path) -> Result<Option<String>, ExpectedError> {
+        let file = real_path(file)?;
+        let Ok(inside) = file.strip_prefix(&self.root) else { return Ok(None) };
+        inside.to_str().map(|path| Some(path.to_string())).ok_or_else(|| no_text(inside))
     }
 
     /// A file of the repository, as short as it is from the current folder.
@@ -56,6 +78,11 @@ impl Repository {
         let file = self.root.join(path);
         file.strip_prefix(&here).map(Path::to_path_buf).unwrap_or(file)
     }
+}
+
+fn no_text(path: &Path) -> ExpectedError {
+    let message = format!("{} is no text, which a CI system needs a path to be", path.display());
+    ExpectedError::new(message, "rename it")
 }
 
 /// A path without links and without `..`, of which the last parts may not be there yet.
@@ -73,34 +100,49 @@ fn real_path(path: &Path) -> Result<PathBuf, ExpectedError> {
     Ok(real)
 }
 
-/// The files of a CI system, with their paths from the current folder.
-pub fn files(system: CiSystem, repository: &Repository, framework: Framework) -> Vec<NewFile> {
+/// The files of a CI system, with their paths from the current folder. Without a package they say that none is named.
+pub fn files(
+    system: CiSystem,
+    repository: &Repository,
+    framework: Framework,
+    package: Option<&Package>,
+) -> Vec<NewFile> {
     let file = |path: &str, text: String| NewFile { path: repository.file(path), text };
-    let version = env!("CARGO_PKG_VERSION");
+    let package = package.map_or("", Package::as_str);
     match system {
         CiSystem::Github => {
-            let workflow = WORKFLOW
-                .replace("@VERSION@", &quoted(version))
-                .replace("@PACKAGES@", framework.package())
-                // The folder comes last: whatever is in its name is not looked at again.
-                .replace("@DIRECTORY@", &quoted(&repository.project));
+            let values = [
+                ("@PACKAGE@", quoted(package)),
+                ("@PACKAGES@", framework.package().to_string()),
+                ("@DIRECTORY@", quoted(&repository.project)),
+            ];
+            // A line has one place to fill in, and what is filled in is not looked at again.
+            let workflow = filled(WORKFLOW, |line| {
+                let (place, value) = values.iter().find(|(place, _)| line.contains(place))?;
+                Some(line.replacen(place, value, 1))
+            });
             let action = ACTION.map(|(name, text)| file(&format!(".github/actions/gpuemu/{name}"), text.to_string()));
-            [vec![file(".github/workflows/gpuemu.yml", workflow)], action.to_vec()].concat()
+            [vec![file(WORKFLOW_FILE, workflow)], action.to_vec()].concat()
         }
         CiSystem::Gitlab => {
             let values = [
-                ("GPUEMU_VERSION", version),
+                ("GPUEMU_PACKAGE", package),
                 ("GPUEMU_PACKAGES", framework.package()),
                 ("GPUEMU_DIRECTORY", &repository.project),
             ];
-            let lines = GITLAB.lines().map(|line| {
-                let set = values.iter().find(|(name, _)| line.starts_with(&format!("  {name}:")));
+            let pipeline = filled(GITLAB, |line| {
+                let (name, value) = values.iter().find(|(name, _)| line.starts_with(&format!("  {name}:")))?;
                 // GitLab would take a dollar sign for the start of a variable.
-                set.map_or(line.to_string(), |(name, value)| format!("  {name}: {}", quoted(&value.replace('$', "$$"))))
+                Some(format!("  {name}: {}", quoted(&value.replace('$', "$$"))))
             });
-            vec![file(".gitlab-ci.yml", lines.map(|line| line + "\n").collect())]
+            vec![file(GITLAB_FILE, pipeline)]
         }
     }
+}
+
+/// A template with some of its lines replaced.
+fn filled(template: &str, replacement: impl Fn(&str) -> Option<String>) -> String {
+    template.lines().map(|line| replacement(line).unwrap_or_else(|| line.to_string()) + "\n").collect()
 }
 
 /// A text in YAML, which reads strings of JSON as JSON does.
@@ -129,20 +171,29 @@ mod tests {
 
     #[test]
     fn nothing_is_left_to_fill_in() {
-        let repository = Repository { root: PathBuf::from("/r"), project: "a \"b\" $c".to_string() };
+        let repository = Repository { root: PathBuf::from("/r"), project: "a \"b\" $c @PACKAGE@".to_string() };
+        let address = "git+https://example.org/gpuemu@v1#subdirectory=@DIRECTORY@$d";
+        let package = Package::named(address, &repository).unwrap();
         for framework in [Framework::Pytorch, Framework::Jax, Framework::Tensorflow, Framework::Numpy] {
-            let github = files(CiSystem::Github, &repository, framework);
+            let github = files(CiSystem::Github, &repository, framework, Some(&package));
             assert_eq!(github.len(), 1 + ACTION.len());
-            for placeholder in ["@VERSION@", "@PACKAGES@", "@DIRECTORY@"] {
-                assert!(WORKFLOW.contains(placeholder) && !github[0].text.contains(placeholder));
-            }
             let install = format!("pip install {}\n", framework.package());
             assert_eq!(github[0].text.matches(&install).count(), 2);
-            assert_eq!(github[0].text.matches(r#"working-directory: "a \"b\" $c""#).count(), 4);
-            let gitlab = &files(CiSystem::Gitlab, &repository, framework)[0].text;
+            assert_eq!(github[0].text.matches(r#"working-directory: "a \"b\" $c @PACKAGE@""#).count(), 4);
+            assert_eq!(github[0].text.matches(&format!("package: \"{address}\"\n")).count(), 2);
+            let gitlab = &files(CiSystem::Gitlab, &repository, framework, Some(&package))[0].text;
             assert!(gitlab.contains(&format!("  GPUEMU_PACKAGES: \"{}\"\n", framework.package())), "{gitlab}");
-            assert!(gitlab.contains("  GPUEMU_DIRECTORY: \"a \\\"b\\\" $$c\"\n"), "{gitlab}");
-            assert!(gitlab.contains(concat!("  GPUEMU_VERSION: \"", env!("CARGO_PKG_VERSION"), "\"\n")), "{gitlab}");
+            assert!(gitlab.contains("  GPUEMU_DIRECTORY: \"a \\\"b\\\" $$c @PACKAGE@\"\n"), "{gitlab}");
+            let doubled = address.replace('$', "$$");
+            assert!(gitlab.contains(&format!("  GPUEMU_PACKAGE: \"{doubled}\"\n")), "{gitlab}");
+        }
+        // Without a package there is the place to name one.
+        let github = &files(CiSystem::Github, &repository, Framework::Numpy, None)[0].text;
+        assert_eq!(github.matches("package: \"\"\n").count(), 2);
+        let gitlab = &files(CiSystem::Gitlab, &repository, Framework::Numpy, None)[0].text;
+        assert!(gitlab.contains("  GPUEMU_PACKAGE: \"\"\n"), "{gitlab}");
+        for (system, files) in [(CiSystem::Github, github), (CiSystem::Gitlab, gitlab)] {
+            assert!(files.contains(&format!("  {}:", system.package_setting().1)));
         }
     }
 }

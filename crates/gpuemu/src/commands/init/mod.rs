@@ -1,6 +1,8 @@
 //! `gpuemu init`: start a project.
 
 mod ci;
+mod installed_from;
+mod package;
 mod templates;
 
 use std::fmt::Write as _;
@@ -15,7 +17,9 @@ use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
 use crate::report::style::{COMMAND, paint};
+use crate::session::{GlobalOptions, note};
 use ci::{CiSystem, Repository};
+use package::Package;
 use templates::{Framework, NewFile};
 
 /// Arguments of `gpuemu init`.
@@ -36,6 +40,10 @@ pub struct Arguments {
     /// Also write what a CI system needs to check every change. A project that is there already gets that alone.
     #[arg(long, value_enum, value_name = "SYSTEM")]
     ci: Option<CiSystem>,
+    /// What CI installs gpuemu from: a wheel in the repository, or an address (git+https://, git+ssh://, https://)
+    /// [default: the address that this gpuemu was installed from, if others reach it].
+    #[arg(long, value_name = "WHEEL|ADDRESS", requires = "ci")]
+    package: Option<String>,
     /// Write over files that are already there.
     #[arg(long)]
     force: bool,
@@ -58,7 +66,7 @@ struct NextStep {
 }
 
 /// Runs the command.
-pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
+pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let name = match &arguments.name {
         Some(name) if name.trim().is_empty() => {
             return Err(ExpectedError::new("the project's name is empty", "leave --name out to use the folder's name"));
@@ -77,8 +85,15 @@ pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
         true => Vec::new(),
         false => templates::files(&arguments.directory, &name, framework, arguments.with_examples),
     };
+    let mut remark = None;
     if let Some(system) = arguments.ci {
-        files.extend(ci::files(system, &Repository::of(&arguments.directory)?, framework));
+        let repository = Repository::of(&arguments.directory)?;
+        let package = match &arguments.package {
+            Some(text) => Some(Package::named(text, &repository)?),
+            None => Package::of_this_program(),
+        };
+        files.extend(ci::files(system, &repository, framework, package.as_ref()));
+        remark = arguments.package.is_none().then(|| remark_on(package.as_ref(), system));
     }
     if !arguments.force {
         refuse_to_overwrite(&files)?;
@@ -96,7 +111,23 @@ pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
         }
         Format::Text => write_text(&describe(&written, &next))?,
     }
+    if let Some(remark) = remark.filter(|_| !options.quiet) {
+        note(&remark);
+    }
     Ok(exit_code::PASSED)
+}
+
+/// What is said of a package that the user has not named.
+fn remark_on(package: Option<&Package>, system: CiSystem) -> String {
+    if let Some(package) = package {
+        return format!("note: CI installs gpuemu from {}, which this one was installed from", package.as_str());
+    }
+    let (file, setting) = system.package_setting();
+    format!(
+        "note: CI does not know what to install gpuemu from: until `{setting}` is set in {file}, its jobs end with status 2\n\
+         hint: copy a wheel into the repository and write the files again with --package WHEEL --force, or give --package \
+         an address"
+    )
 }
 
 /// A path as it would be typed.
