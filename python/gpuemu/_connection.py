@@ -155,7 +155,8 @@ def find_program() -> tuple[str | None, str | None]:
     if on_path is not None:
         return os.path.abspath(on_path), None
     places = ", ".join([*looked_at, "the folders of PATH"])
-    return None, f"{PROGRAM} is in none of {places}: `pip install gpuemu` again, or set GPUEMU_DAEMON to it"
+    again = "install gpuemu again (`pip install .` in its checkout), or set GPUEMU_DAEMON to it"
+    return None, f"{PROGRAM} is in none of {places}: {again}"
 
 
 def _text(request: Mapping[str, Any]) -> str:

@@ -137,7 +137,7 @@ def emulate(
         if error.name != "triton":
             raise
         raise ImportError(
-            "gpuemu.triton needs the package triton: pip install gpuemu[triton]", name="triton"
+            "gpuemu.triton needs the package triton: pip install triton", name="triton"
         ) from error
     with active(session):
         yield session

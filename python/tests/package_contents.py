@@ -13,19 +13,43 @@ ROOT = Path(__file__).resolve().parents[2]
 LARGEST_WHEEL = 40 << 20
 
 # Without these there is no build; the tests and the documents come along.
-SOURCE_FOLDERS = ["corpus", "crates", "docs", "examples", "integrations", "python", "testdata", "xtask"]
+SOURCE_FOLDERS = [
+    "corpus",
+    "crates",
+    "docs",
+    "examples",
+    "integrations",
+    "python",
+    "testdata",
+    "torture",
+    "xtask",
+]
 SOURCE_FILES = [
     "Cargo.toml",
     "Cargo.lock",
     ".cargo/config.toml",
+    "deny.toml",
+    "mkdocs.yml",
     "pyproject.toml",
     "setup.cfg",
     "README.md",
+    "CHANGELOG.md",
+    "SECURITY.md",
     "LICENSE-MIT",
     "LICENSE-APACHE",
 ]
 
-GENERATED_FOLDERS = {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
+GENERATED_FOLDERS = {
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    "node_modules",
+    "screenshots",
+    "target",
+}
+# What setuptools itself adds to a source archive.
+DESCRIPTION = ("PKG-INFO", "MANIFEST.in", "setup.cfg", "python/gpuemu.egg-info")
 GENERATED_ENDINGS = (".so", ".pyd", ".pyc", ".new", "~")
 
 
@@ -59,19 +83,45 @@ def check_wheel(path: Path) -> Iterable[str]:
     found_modules = {name for name in entries if name.startswith("gpuemu/")}
     yield from (f"{name} is missing" for name in sorted(expected - found_modules))
     yield from (f"{name} is left over" for name in sorted(found_modules - expected))
+    yield from check_requirements(archive_text(path, "METADATA"))
+
+
+def archive_text(path: Path, name: str) -> str:
+    """A file of the wheel's description."""
+    with zipfile.ZipFile(path) as archive:
+        found = [entry for entry in archive.namelist() if entry.endswith(f".dist-info/{name}")]
+        return archive.read(found[0]).decode()
+
+
+def check_requirements(metadata: str) -> Iterable[str]:
+    """What is wrong with what the wheel asks for."""
+    required: dict[str, set[str]] = {}
+    for line in metadata.partition("\n\n")[0].splitlines():
+        field, _, requirement = line.partition(": ")
+        if field == "Requires-Dist":
+            package, _, condition = requirement.partition(";")
+            required.setdefault(condition.partition("extra == ")[2].strip("\"' "), set()).add(package.strip())
+    everything = set().union(*required.values())
+    # In an index the name is another project's.
+    yield from (f"it asks for {package}" for package in sorted(everything) if package.startswith("gpuemu"))
+    extras = set().union(*(packages for extra, packages in required.items() if extra not in ("", "all")))
+    if required.get("all") != extras:
+        yield f"the extra all asks for {sorted(required.get('all', ()))} in place of {sorted(extras)}"
 
 
 def check_source_archive(path: Path) -> Iterable[str]:
     """What is wrong with the source archive."""
     with tarfile.open(path) as archive:
         # The first part of every name is the archive's own folder.
-        names = {name.partition("/")[2] for name in archive.getnames()}
+        names = {entry.name.partition("/")[2] for entry in archive if not entry.isdir()}
     expected = set(SOURCE_FILES)
     for folder in SOURCE_FOLDERS:
         expected.update(file.as_posix() for file in source_files(ROOT / folder))
     yield from (f"{name} is missing" for name in sorted(expected - names))
-    built = sorted(name for name in names if name.endswith(GENERATED_ENDINGS))
-    yield from (f"{name} was built, not written" for name in built)
+    left_over = {name for name in names - expected if not name.startswith(DESCRIPTION)}
+    # At the root there are files that no build needs, and all of them were written.
+    left_over -= {name for name in left_over if (ROOT / name).is_file() and "/" not in name}
+    yield from (f"{name} is left over" for name in sorted(left_over))
 
 
 def main() -> int:

@@ -50,7 +50,8 @@ def test_the_daemon_is_not_found(tmp_path: Path, unused_home: Path, monkeypatch:
     assert str(caught.value) == (
         f"no daemon listens on {unused_home}/gpuemu.sock\n"
         f"hint: gpuemu-daemon is in none of {tmp_path}/bin/gpuemu-daemon, {tmp_path}/scripts/gpuemu-daemon, "
-        "the folders of PATH: `pip install gpuemu` again, or set GPUEMU_DAEMON to it"
+        "the folders of PATH: install gpuemu again (`pip install .` in its checkout), "
+        "or set GPUEMU_DAEMON to it"
     )
 
 

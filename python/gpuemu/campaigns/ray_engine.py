@@ -77,7 +77,7 @@ class RayEngine:
             import ray
         except ImportError as error:
             raise ClientError(
-                "Ray is not installed in this Python", code="ConfigError", hint="pip install 'gpuemu[ray]'"
+                "Ray is not installed in this Python", code="ConfigError", hint="pip install ray"
             ) from error
         self._ray = ray
         self._address, self._wanted = address, workers

@@ -62,8 +62,7 @@ def _adapter(name: str, device: Any) -> BaseAdapter:
         if error.name != framework.package:
             raise
         raise ImportError(
-            f"framework {name!r} needs the package {framework.package}: "
-            f"pip install gpuemu[{framework.package}]",
+            f"framework {name!r} needs the package {framework.package}: pip install {framework.package}",
             name=framework.package,
         ) from error
     made: BaseAdapter = getattr(importlib.import_module(framework.module), framework.adapter)(device)
