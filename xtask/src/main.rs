@@ -25,6 +25,7 @@ mod supply_chain;
 mod system_packages;
 mod torture;
 mod vectors;
+mod wheels;
 mod work;
 
 use std::path::{Path, PathBuf};

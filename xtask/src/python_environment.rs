@@ -20,6 +20,20 @@ pub struct Packages {
     oldest_python: (u32, u32),
 }
 
+impl Packages {
+    /// The file that pins them.
+    pub fn requirements(&self) -> &'static str {
+        self.requirements
+    }
+
+    /// A name that stands for them, and for the system's Python.
+    pub fn key(&self) -> Result<String, Failure> {
+        let requirements = fs::read_to_string(repository::root()?.join(self.requirements))
+            .map_err(|error| cannot("read", &self.requirements, &error))?;
+        Ok(environment_key(&requirements, self.options, &system_interpreter(self.oldest_python)?))
+    }
+}
+
 /// What the package itself is checked with.
 pub const DEVELOPMENT: Packages =
     Packages { requirements: "python/requirements-dev.txt", options: &[], oldest_python: (3, 10) };
@@ -69,10 +83,7 @@ impl PythonEnvironment {
 
 /// Finds or makes the environment with these packages.
 pub fn prepare(packages: &Packages) -> Result<PythonEnvironment, Failure> {
-    let requirements = fs::read_to_string(repository::root()?.join(packages.requirements))
-        .map_err(|error| cannot("read", &packages.requirements, &error))?;
-    let key = environment_key(&requirements, packages.options, &system_interpreter(packages.oldest_python)?);
-    let folder = cache::prepared(&key, starts, |folder| build(folder, packages))?;
+    let folder = cache::prepared(&packages.key()?, starts, |folder| build(folder, packages))?;
     Ok(PythonEnvironment::in_folder(&folder))
 }
 

@@ -31,7 +31,7 @@ pub fn run() -> Result<(), Failure> {
     let folder = built.target_folder()?.join("dist");
     package::remove(&folder)?;
     fs::create_dir_all(&folder).map_err(|error| cannot("create", &folder.display(), &error))?;
-    package::build(&python, &folder)?;
+    package::build(&python, built.target_folder()?, &folder)?;
     programs(&built, &folder)?;
     let extension = extension::package(&node)?;
     copy(&extension, &folder.join(format!("gpuemu-{VERSION}.vsix")))?;

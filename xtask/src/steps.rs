@@ -92,7 +92,7 @@ pub const STEPS: &[Step] = &[
     Step::new("ray", 180, Work::Framework(RAY)).beside(),
     Step::new("browser", 60, Work::Browser).beside(),
     Step::new("vectors", 60, Work::PythonBesideNative(&[VECTORS_SCRIPT, "--check"])).beside(),
-    Step::new("package", 120, Work::Package).beside(),
+    Step::new("package", 240, Work::Package).beside(),
     Step::new("extension-vscode", 240, Work::ExtensionSession).alone(),
     Step::new("torture", 120, Work::Torture).alone(),
 ];

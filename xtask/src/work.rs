@@ -32,7 +32,7 @@ pub enum Work {
     Extension,
     /// Uses the extension in a real VS Code.
     ExtensionSession,
-    /// Builds the wheel, installs it and uses it.
+    /// Builds the source archive and from it the wheel, installs that and uses it, also as CI systems do.
     Package,
     /// Judges the corpus with the command line and reads its report.
     CorpusCheck,
@@ -158,7 +158,7 @@ impl Work {
             }
             Self::Extension => extension::CHECK_COMMANDS.to_string(),
             Self::ExtensionSession => extension::SESSION_COMMAND.to_string(),
-            Self::Package => "python -m pip wheel, install the wheel, run the README's Python example".to_string(),
+            Self::Package => package::COMMANDS.to_string(),
             Self::Documentation => documentation::COMMAND.to_string(),
             Self::OneFeatureSet => one_feature_set::COMMAND.to_string(),
             Self::SupplyChain => "cargo metadata, with the licences of deny.toml".to_string(),
