@@ -1,41 +1,39 @@
 //! Writing files as a whole: whoever reads one sees the old one or the new one.
 
-use std::fs::File;
+use std::fs::Permissions;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use tempfile::{Builder, NamedTempFile};
 
 /// Writes files beside their places and then puts all of them there. A link stays a link, and a file that is replaced
 /// keeps its permissions. What is no file, such as a device or a pipe, cannot be replaced: it is written as it is, first.
 pub fn write(files: &[(&Path, &[u8])]) -> std::io::Result<()> {
-    let mut placed: Vec<(PathBuf, PathBuf)> = Vec::new();
     let is_other = |path: &Path| std::fs::metadata(path).is_ok_and(|found| !found.is_file());
     let (others, files): (Vec<_>, Vec<_>) = files.iter().partition(|(path, _)| is_other(path));
     others.iter().try_for_each(|(path, bytes)| std::fs::write(path, bytes))?;
-    let written = files
-        .iter()
-        .try_for_each(|(path, bytes)| {
-            let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-            let mut beside = place.clone().into_os_string();
-            beside.push(format!(".{}.new", std::process::id()));
-            placed.push((PathBuf::from(beside), place));
-            placed.last().map_or(Ok(()), |(beside, place)| write_beside(beside, place, bytes))
-        })
-        .and_then(|()| placed.iter().try_for_each(|(beside, place)| std::fs::rename(beside, place)));
-    if written.is_err() {
-        // What is in the way of a file is in the way of its removal too.
-        placed.iter().for_each(|(beside, _)| drop(std::fs::remove_file(beside)));
+    // What was written beside its place is removed where any of them cannot be.
+    let written = files.iter().map(|(path, bytes)| {
+        let place = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        Ok((written_beside(&place, bytes)?, place))
+    });
+    for (file, place) in written.collect::<std::io::Result<Vec<_>>>()? {
+        file.persist(place)?;
     }
-    written
+    Ok(())
 }
 
-fn write_beside(beside: &Path, place: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = File::create(beside)?;
+fn written_beside(place: &Path, bytes: &[u8]) -> std::io::Result<NamedTempFile> {
+    let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // As any new file: what a mask leaves of this.
+    let mut file = Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
     file.write_all(bytes)?;
-    file.sync_all()?;
-    match std::fs::metadata(place) {
-        Ok(old) => std::fs::set_permissions(beside, old.permissions()),
-        Err(_) => Ok(()),
+    if let Ok(old) = std::fs::metadata(place) {
+        file.as_file().set_permissions(old.permissions())?;
     }
+    file.as_file().sync_all()?;
+    Ok(file)
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! A run over the ops of a project.
 
 use std::collections::VecDeque;
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,7 +22,8 @@ use crate::store::StoredOutcome;
 
 /// A seed that nobody chose.
 pub(super) fn random_seed() -> u64 {
-    RandomState::new().build_hasher().finish()
+    // The system's source has never failed where a process could start; a clock is another seed nobody chose.
+    getrandom::u64().unwrap_or_else(|_| now())
 }
 
 /// The base seed that was asked for, that the project names, or that nobody chose.

@@ -149,13 +149,13 @@ impl Schema {
                 dimension.choices = sizes.to_vec();
             }
         }
-        debug_assert!(self.dimension(name).is_some(), "{} has no dim '{name}'", self.name);
+        assert!(self.dimension(name).is_some(), "{} has no dim '{name}'", self.name);
         self
     }
 
     /// Marks dims as reduced: they get long sizes, and their order of summation matters.
     pub fn reduces(mut self, names: &[&str]) -> Self {
-        debug_assert!(names.iter().all(|name| self.dimension(name).is_some()), "{}: a dim of {names:?}", self.name);
+        assert!(names.iter().all(|name| self.dimension(name).is_some()), "{}: a dim of {names:?}", self.name);
         for dimension in &mut self.dimensions {
             if names.contains(&dimension.name.as_str()) {
                 dimension.reduced = true;
@@ -171,7 +171,7 @@ impl Schema {
                 dimension.minimum = minimum;
             }
         }
-        debug_assert!(self.dimension(name).is_some(), "{} has no dim '{name}'", self.name);
+        assert!(self.dimension(name).is_some(), "{} has no dim '{name}'", self.name);
         self
     }
 
@@ -182,7 +182,7 @@ impl Schema {
                 dimension.maximum = maximum;
             }
         }
-        debug_assert!(self.dimension(name).is_some(), "{} has no dim '{name}'", self.name);
+        assert!(self.dimension(name).is_some(), "{} has no dim '{name}'", self.name);
         self
     }
 
@@ -193,7 +193,7 @@ impl Schema {
                 parameter.choices = choices.to_vec();
             }
         }
-        debug_assert!(self.parameters.iter().any(|spec| spec.name == name), "{} has no '{name}'", self.name);
+        assert!(self.parameters.iter().any(|spec| spec.name == name), "{} has no '{name}'", self.name);
         self
     }
 

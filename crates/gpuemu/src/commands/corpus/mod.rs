@@ -5,13 +5,15 @@ mod published;
 
 use std::path::PathBuf;
 
+use gpuemu_corpus::grown::Pair;
+use gpuemu_corpus::published::Entry;
 use serde_json::{Map, Value, json};
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
 use crate::options::runner::RunnerArgument;
-use crate::session::GlobalOptions;
+use crate::session::{GlobalOptions, note};
 
 /// Cases of a published kernel, if nothing else is said.
 const PUBLISHED_CASES: u64 = 500;
@@ -92,6 +94,9 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
             )),
         };
     }
+    if !options.quiet {
+        note(&plan(&entries, &pairs, arguments));
+    }
     let mut sets = Vec::new();
     if !entries.is_empty() {
         sets.push(published::run(&entries, arguments)?);
@@ -109,7 +114,24 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         }
         Format::Text => write_text(&sets.into_iter().map(|set| set.text).collect::<Vec<_>>().join("\n"))?,
     }
+    if !options.quiet && exit == exit_code::PASSED {
+        note("next: `gpuemu init --with-examples` in an empty folder starts a project with kernels of your own");
+    }
     Ok(exit)
+}
+
+/// What is about to be done, for whoever waits for it.
+fn plan(entries: &[&Entry], pairs: &[Pair], arguments: &Arguments) -> String {
+    let mut parts = Vec::new();
+    if !entries.is_empty() {
+        let cases = arguments.cases.unwrap_or(PUBLISHED_CASES);
+        parts.push(format!("{} kernels with known verdicts, {cases} cases each", entries.len()));
+    }
+    if !pairs.is_empty() {
+        let cases = arguments.cases.unwrap_or(GROWN_CASES);
+        parts.push(format!("{} pairs of a right and a wrong kernel, {cases} cases each", pairs.len()));
+    }
+    format!("judging {}", parts.join(", and "))
 }
 
 /// What is worse: a wrong verdict, then one that there is not.
