@@ -32,12 +32,12 @@ pub fn check(node: &NodeEnvironment) -> Result<(), Failure> {
     }
 }
 
-/// Runs the end-to-end session; where there is no browser, the answer is its name. In CI there is one.
+/// Runs the end-to-end session; where there is no browser, the answer says so. In CI there is one.
 pub fn session(
     node: &NodeEnvironment,
     code_server: &Path,
     python: &PythonEnvironment,
-) -> Result<Option<&'static str>, Failure> {
+) -> Result<Option<String>, Failure> {
     if process::is_ci() {
         system_packages::install(system_packages::BROWSER)?;
     } else if let Some(missing) = system_packages::missing(system_packages::BROWSER) {

@@ -61,6 +61,10 @@ pub fn prepare_code_server(node: &NodeEnvironment) -> Result<PathBuf, Failure> {
     let is_there = |folder: &Path| folder.join(&inside).join("out").join("node").join("entry.js").is_file();
     let name = format!("code-server-{CODE_SERVER_VERSION}-node-{NODE_VERSION}");
     let folder = cache::prepared(&name, is_there, |folder| {
+        // The compiler would say so too, after half a minute and in other words.
+        if let Some(missing) = system_packages::missing(system_packages::CODE_SERVER_BUILD) {
+            return Err(Failure::Environment(missing));
+        }
         let mut npm = node.command("npm")?;
         // Its native parts are compiled against the headers of the Node.js that runs it.
         npm.env("npm_config_nodedir", &node.package);

@@ -34,9 +34,12 @@ pub const CODE_SERVER_BUILD: &[SystemProgram] = &[
     SystemProgram { program: "krb5-config", package: "libkrb5-dev" },
 ];
 
-/// The first of these programs that cannot be started.
-pub fn missing(programs: &[SystemProgram]) -> Option<&'static str> {
-    programs.iter().map(|needed| needed.program).find(|program| !starts(program))
+/// What cannot be started of these programs, as a reason to skip what needs them: with the names of the packages.
+pub fn missing(programs: &[SystemProgram]) -> Option<String> {
+    let missing: Vec<&str> =
+        programs.iter().filter(|needed| !starts(needed.program)).map(|needed| needed.package).collect();
+    let packages = missing.join(" ");
+    (!missing.is_empty()).then(|| format!("the system package {packages} is missing: apt-get install {packages}"))
 }
 
 /// One installation at a time: environments are made beside the steps, and the system's packages have one lock.
@@ -67,7 +70,8 @@ mod tests {
     #[test]
     fn a_program_that_cannot_be_started_is_missing() {
         let none = [SystemProgram { program: "no-such-program", package: "none" }];
-        assert_eq!(missing(&none), Some("no-such-program"));
+        let reason = missing(&none).unwrap();
+        assert_eq!(reason, "the system package none is missing: apt-get install none");
         assert_eq!(missing(&[SystemProgram { program: "cargo", package: "cargo" }]), None);
     }
 }

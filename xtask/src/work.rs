@@ -117,7 +117,7 @@ impl Work {
             (Self::Framework(name), Ok(python)) => framework_tests::run(name, python),
             (Self::Browser, Ok(python)) => match browser_tests(python, process::is_ci()) {
                 Ok(None) => Ok(()),
-                Ok(Some(missing)) => return Outcome::Skipped(format!("{missing} is not installed")),
+                Ok(Some(missing)) => return Outcome::Skipped(missing),
                 Err(failure) => Err(failure),
             },
             (Self::Documentation, Ok(python)) => documentation::build(python),
@@ -131,7 +131,7 @@ impl Work {
                 };
                 match extension::session(node, code_server, python) {
                     Ok(None) => Ok(()),
-                    Ok(Some(missing)) => return Outcome::Skipped(format!("{missing} is not installed")),
+                    Ok(Some(missing)) => return Outcome::Skipped(missing),
                     Err(failure) => Err(failure),
                 }
             }
@@ -195,8 +195,8 @@ fn cargo_beside_kernels(arguments: &[&str], python: &PythonEnvironment) -> Resul
     framework_tests::run(framework_tests::KERNELS, python)
 }
 
-/// Runs the tests that open pages; where there is no browser, the answer is its name. In CI there is one.
-fn browser_tests(python: &PythonEnvironment, in_ci: bool) -> Result<Option<&'static str>, Failure> {
+/// Runs the tests that open pages; where there is no browser, the answer says so. In CI there is one.
+fn browser_tests(python: &PythonEnvironment, in_ci: bool) -> Result<Option<String>, Failure> {
     if in_ci {
         system_packages::install(system_packages::BROWSER)?;
     } else if let Some(missing) = system_packages::missing(system_packages::BROWSER) {
