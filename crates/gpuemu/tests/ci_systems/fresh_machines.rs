@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::fixture::{Project, text_of};
 use super::github_api::GithubApi;
 use super::github_job::{GithubJob, StepsRun, pull_request, schedule};
-use super::gitlab_job::{Gpuemu, Image, Pipeline};
+use super::gitlab_job::{Image, Pipeline};
 use super::packages::{ANOTHER_PROJECT, Packages, VERSION};
 use super::programs::missing;
 use super::yaml;
@@ -138,8 +138,7 @@ fn every_job_for_gitlab_runs_and_passes() {
             let total = pipeline.job(&name)["parallel"].as_u64().unwrap_or(1).to_string();
             for index in 1..=total.parse().unwrap() {
                 let node: &[(&str, &str)] = &[("CI_NODE_INDEX", &index.to_string()), ("CI_NODE_TOTAL", &total)];
-                let image = Image { shell: "bash", packages: &packages, gpuemu: Gpuemu::Missing };
-                let run = pipeline.run(&name, image, checkout, node);
+                let run = pipeline.run(&name, "bash", Image::Python(&packages), checkout, node);
                 assert!(run.status == 0 && !run.log.contains(ANOTHER_PROJECT), "{name} {index}: {}", run.log);
                 assert!(!pipeline.kept(&name, checkout).is_empty());
             }
@@ -173,8 +172,7 @@ fn without_a_package_every_job_says_what_to_set_and_ends_with_2() {
     let (gitlab, words) = project(&packages, "gitlab", false);
     assert!(words.contains("until `GPUEMU_PACKAGE` is set in .gitlab-ci.yml"), "{words}");
     let pipeline = Pipeline::new(&gitlab.path(PIPELINE), &[("CI_PIPELINE_SOURCE", "schedule")]);
-    let image = Image { shell: "bash", packages: &packages, gpuemu: Gpuemu::Missing };
-    let run = pipeline.run("gpuemu-thorough", image, gitlab.folder.path(), &[]);
+    let run = pipeline.run("gpuemu-thorough", "sh", Image::Python(&packages), gitlab.folder.path(), &[]);
     assert_eq!(run.status, 2, "{}", run.log);
     assert!(run.log.contains("set it to the path of a wheel in the repository"), "{}", run.log);
 }

@@ -17,26 +17,15 @@ pub struct Pipeline {
     variables: BTreeMap<String, String>,
 }
 
-/// The gpuemu that an image has.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Gpuemu {
-    /// That of this build.
-    Ours,
-    /// Another project's of that name, in our version.
-    AnotherProjects,
-    /// None.
-    Missing,
-}
-
 /// The image that a job runs in.
 #[derive(Clone, Copy)]
-pub struct Image<'packages> {
-    /// The shell that it has.
-    pub shell: &'static str,
-    /// What its Python finds to install.
-    pub packages: &'packages Packages,
-    /// The gpuemu that it has already.
-    pub gpuemu: Gpuemu,
+pub enum Image<'packages> {
+    /// It has the gpuemu of this build, and what the kernels import.
+    Complete,
+    /// It has a Python, which finds packages to install.
+    Python(&'packages Packages),
+    /// The same, in which another project's gpuemu is installed, in our version.
+    AnotherProjects(&'packages Packages),
 }
 
 /// How a job ended.
@@ -95,28 +84,44 @@ impl Pipeline {
         }
     }
 
-    /// Runs a job in a checkout and a new container.
-    pub fn run(&self, name: &str, image: Image<'_>, checkout: &Path, variables: &[(&str, &str)]) -> JobRun {
+    /// Runs a job in a checkout and a new container, with a shell that its image may have.
+    pub fn run(
+        &self,
+        name: &str,
+        shell: &str,
+        image: Image<'_>,
+        checkout: &Path,
+        variables: &[(&str, &str)],
+    ) -> JobRun {
         let job = self.job(name);
         let lines = |part: &str| job[part].as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_string());
         let script: Vec<String> = lines("before_script").chain(lines("script")).collect();
         let container = TempDir::new().unwrap();
-        // Python's image has it as `python`, as environments do.
-        let programs = image.packages.python(&container.path().join("python"));
-        match image.gpuemu {
-            Gpuemu::Ours => std::os::unix::fs::symlink(cargo_bin!("gpuemu"), programs.join("gpuemu")).unwrap(),
-            Gpuemu::AnotherProjects => image.packages.install_another(&programs),
-            Gpuemu::Missing => {}
-        }
+        let (programs, pip) = match image {
+            Image::Complete => {
+                std::os::unix::fs::symlink(cargo_bin!("gpuemu"), container.path().join("gpuemu")).unwrap();
+                (container.path().to_path_buf(), Vec::new())
+            }
+            Image::Python(packages) | Image::AnotherProjects(packages) => {
+                // An environment has its Python as `python`, as the image of the template has.
+                let programs = packages.python(&container.path().join("python"));
+                if matches!(image, Image::AnotherProjects(_)) {
+                    packages.install_another(&programs);
+                }
+                (programs, packages.variables())
+            }
+        };
         let path = [programs].into_iter().chain(programs::search_path());
-        let output = Command::new(image.shell)
-            .args(if image.shell == "bash" { &["-eo", "pipefail", "-c"][..] } else { &["-e", "-c"] })
+        let output = Command::new(shell)
+            .args(if shell == "bash" { &["-eo", "pipefail", "-c"][..] } else { &["-e", "-c"] })
             .arg(script.join("\n"))
             .current_dir(checkout)
             .env_clear()
             .env("PATH", std::env::join_paths(path).unwrap())
             .env("HOME", container.path())
-            .envs(image.packages.variables())
+            // Nothing is installed outside of the container.
+            .env("PIP_REQUIRE_VIRTUALENV", "1")
+            .envs(pip)
             .envs([("CI", "true"), ("GITLAB_CI", "true")])
             .env("CI_PROJECT_DIR", checkout)
             .envs(&self.variables)

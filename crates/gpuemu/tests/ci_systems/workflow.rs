@@ -9,7 +9,6 @@ use tempfile::TempDir;
 use super::fixture::{Project, text_of};
 use super::github_api::GithubApi;
 use super::github_job::{GithubJob, pull_request, schedule};
-use super::gitlab_job::{Gpuemu, Image, Pipeline};
 use super::packages::{Packages, VERSION};
 use super::programs::missing;
 use super::{projects, yaml};
@@ -292,16 +291,4 @@ fn the_address_that_gpuemu_was_installed_from_is_what_ci_installs() {
         assert_eq!(package, "", "{mine}");
         assert!(words.starts_with("note: CI does not know") && words.contains("GPUEMU_PACKAGE"), "{words}");
     }
-}
-
-#[test]
-fn the_pipeline_of_gitlab_that_was_written_runs() {
-    let Some(packages) = Packages::shared() else { return };
-    let project = projects::passing();
-    project.gpuemu(&["init", "--ci", "gitlab"]).assert().success();
-    let pipeline = Pipeline::new(&project.path(".gitlab-ci.yml"), &[("CI_PIPELINE_SOURCE", "merge_request_event")]);
-    assert_eq!(pipeline.jobs(), ["gpuemu-quick"]);
-    let image = Image { shell: "sh", packages: &packages, gpuemu: Gpuemu::Ours };
-    let run = pipeline.run("gpuemu-quick", image, project.folder.path(), &[]);
-    assert_eq!(run.status, 0, "{}", run.log);
 }
