@@ -36,23 +36,20 @@ with zipfile.ZipFile(pathlib.Path(folder, f"gpuemu-{version}-py3-none-any.whl"),
         wheel.writestr(entry, text)
 "##;
 
-/// Makes a Python environment: with a pip of its own, or with what the Python that runs this has, pip among it.
+/// Makes a Python environment that sees the packages of the Python that runs this, pip among them.
 const MAKE_PYTHON: &str = r#"
 import pathlib, sys, sysconfig, venv
 
-folder, kind = sys.argv[1:]
-venv.create(folder, symlinks=True, with_pip=kind == "whole")
-# Environments are copied, and these programs would go on installing into this one.
-for program in pathlib.Path(folder, "bin").glob("pip*"):
-    program.unlink()
-if kind == "linked":
-    packages = pathlib.Path(sysconfig.get_path("purelib", "posix_prefix", {"base": folder}))
-    packages.joinpath("linked.pth").write_text("\n".join({sysconfig.get_path(of) for of in ("purelib", "platlib")}))
+venv.create(sys.argv[1], symlinks=True)
+packages = pathlib.Path(sysconfig.get_path("purelib", "posix_prefix", {"base": sys.argv[1]}))
+packages.joinpath("linked.pth").write_text("\n".join({sysconfig.get_path(of) for of in ("purelib", "platlib")}))
 "#;
 
 /// The packages, in a folder that is removed with the last test that uses them.
 pub struct Packages {
     folder: TempDir,
+    /// The Python whose packages every other one sees.
+    seen: PathBuf,
     /// The wheel of gpuemu: the one that is built from the source archive, or a stand-in whose program is the gpuemu of
     /// this build.
     pub wheel: PathBuf,
@@ -97,11 +94,16 @@ impl Packages {
         let mut wheels = [VERSION, "9.9.9"].map(|version| write(&others, version, &script, &[])).to_vec();
         wheels.extend(needed.iter().flat_map(|folder| wheels_in(folder)));
         write_index(&path("index"), &wheels);
-        // Without their wheels a Python sees the packages that gpuemu needs among those of the Python of the tests.
-        let kind = if needed.is_some() { "whole" } else { "linked" };
-        let template = folder.path().join("python");
-        Command::new(&python).args(["-c", MAKE_PYTHON]).arg(&template).arg(kind).assert().success();
-        Self { folder, wheel }
+        // Without wheels of what gpuemu needs, that is among what the Python of the tests has. With them there is nothing
+        // beside pip.
+        let seen = if needed.is_some() {
+            let bare = folder.path().join("bare");
+            Command::new(&python).args(["-m", "venv"]).arg(&bare).assert().success();
+            bare.join("bin/python3")
+        } else {
+            python
+        };
+        Self { folder, seen, wheel }
     }
 
     /// What makes pip take packages from the index alone. It touches nothing outside of an environment.
@@ -112,6 +114,8 @@ impl Packages {
             ("PIP_CONFIG_FILE", "/dev/null"),
             ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
             ("PIP_REQUIRE_VIRTUALENV", "1"),
+            // Most of NumPy is never imported here.
+            ("PIP_NO_COMPILE", "1"),
         ]
         .map(|(name, value)| (name.to_string(), value.to_string()))
         .to_vec()
@@ -119,9 +123,7 @@ impl Packages {
 
     /// A new Python in this folder, without gpuemu; the folder of its programs.
     pub fn python(&self, folder: &Path) -> PathBuf {
-        // Making one takes seconds. A copy finds its own packages by where it lies.
-        let template = self.folder.path().join("python/.");
-        Command::new("cp").args(["-R", "-P"]).arg(template).arg(folder).assert().success();
+        Command::new(&self.seen).args(["-c", MAKE_PYTHON]).arg(folder).assert().success();
         folder.join("bin")
     }
 

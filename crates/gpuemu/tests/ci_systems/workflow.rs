@@ -202,12 +202,25 @@ fn the_workflow_of_the_guide_tells_right_from_wrong() {
     }
     let Some(packages) = Packages::shared() else { return };
     let guide = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guides/ci.md")).unwrap();
-    let text = guide.split("```yaml\n").find(|block| block.starts_with("name: kernels\n")).unwrap();
-    let shown: Value = serde_saphyr::from_str(text.split("```").next().unwrap()).unwrap();
+    let text = guide
+        .split("```yaml\n")
+        .find(|block| block.starts_with("name: kernels\n"))
+        .unwrap()
+        .split("```")
+        .next()
+        .unwrap();
+    // The guide names the wheel of the usual machine.
+    let named = format!("wheels/gpuemu-{VERSION}-cp310-abi3-linux_x86_64.whl");
+    let wheel = format!("wheels/{}", packages.wheel.file_name().unwrap().to_str().unwrap());
+    assert_eq!(text.matches(&named).count(), 1);
+    let shown: Value = serde_saphyr::from_str(&text.replace(&named, &wheel)).unwrap();
     for (project, fails) in [(projects::passing(), false), (projects::failing(), true)] {
         // The action comes with the pipeline that is written.
         let _ = workflow(&project);
+        std::fs::create_dir(project.path("wheels")).unwrap();
+        std::fs::copy(&packages.wheel, project.path(&wheel)).unwrap();
         let mut job = GithubJob::new(&project, pull_request(7)).with_packages(&packages);
+        job.remove_gpuemu();
         let run = job.run_workflow_job(&shown, "gpuemu").unwrap();
         assert_eq!(run.failed, fails, "{}", run.log);
         assert!(run.given_to("actions/upload-artifact").is_some(), "{}", run.log);
