@@ -77,7 +77,8 @@ fn unusable(address: &str) -> Option<&'static str> {
     let (scheme, rest) = address.split_once("://").unwrap_or_default();
     // What is fetched without encryption has to be recognised.
     let is_known = matches!(scheme, "git+https" | "git+ssh" | "https");
-    if !is_known && !(scheme == "http" && address.contains("#sha256=")) {
+    let is_pinned = scheme == "http" && address.contains("#sha256=");
+    if !is_known && !is_pinned {
         return Some("it has to begin with git+https://, git+ssh:// or https://");
     }
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
