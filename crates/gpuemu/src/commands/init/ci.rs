@@ -180,7 +180,7 @@ mod tests {
             let install = format!("pip install {}\n", framework.package());
             assert_eq!(github[0].text.matches(&install).count(), 2);
             assert_eq!(github[0].text.matches(r#"working-directory: "a \"b\" $c @PACKAGE@""#).count(), 4);
-            assert_eq!(github[0].text.matches(&format!("package: \"{address}\"\n")).count(), 2);
+            assert_eq!(github[0].text.matches(&format!("package: \"{address}\"")).count(), 2);
             let gitlab = &files(CiSystem::Gitlab, &repository, framework, Some(&package))[0].text;
             assert!(gitlab.contains(&format!("  GPUEMU_PACKAGES: \"{}\"\n", framework.package())), "{gitlab}");
             assert!(gitlab.contains("  GPUEMU_DIRECTORY: \"a \\\"b\\\" $$c @PACKAGE@\"\n"), "{gitlab}");
@@ -189,7 +189,7 @@ mod tests {
         }
         // Without a package there is the place to name one.
         let github = &files(CiSystem::Github, &repository, Framework::Numpy, None)[0].text;
-        assert_eq!(github.matches("package: \"\"\n").count(), 2);
+        assert_eq!(github.matches("package: \"\"").count(), 2);
         let gitlab = &files(CiSystem::Gitlab, &repository, Framework::Numpy, None)[0].text;
         assert!(gitlab.contains("  GPUEMU_PACKAGE: \"\"\n"), "{gitlab}");
         for (system, files) in [(CiSystem::Github, github), (CiSystem::Gitlab, gitlab)] {

@@ -75,10 +75,13 @@ fn unusable(address: &str) -> Option<&'static str> {
         return Some("pip fills in no variables there");
     }
     let (scheme, rest) = address.split_once("://").unwrap_or_default();
-    // What is fetched without encryption has to be recognised.
-    let is_known = matches!(scheme, "git+https" | "git+ssh" | "https");
-    let is_pinned = scheme == "http" && address.contains("#sha256=");
-    if !is_known && !is_pinned {
+    let is_known = match scheme {
+        "git+https" | "git+ssh" | "https" => true,
+        // What is fetched without encryption has to be recognised.
+        "http" => address.contains("#sha256="),
+        _ => false,
+    };
+    if !is_known {
         return Some("it has to begin with git+https://, git+ssh:// or https://");
     }
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
