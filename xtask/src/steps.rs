@@ -81,7 +81,7 @@ pub const STEPS: &[Step] = &[
     Step::new("docs", 60, Work::Documentation).beside(),
     Step::new("extension", 180, Work::Extension).beside(),
     Step::new("build", 600, Work::Build).alone(),
-    Step::new("rust-tests", 480, Work::CargoBesidePython(&["test", "--release", "--workspace"])),
+    Step::new("rust-tests", 480, Work::CargoBesidePython(&["test", "--release", "--workspace", "--no-fail-fast"])),
     Step::new("kernels", 240, Work::CargoBesideKernels(KERNEL_TESTS)),
     Step::new("two-commands", 120, Work::CorpusCheck),
     Step::new("pytest", 180, Work::PythonBesideNative(WITHOUT_FRAMEWORKS)).beside(),
