@@ -97,6 +97,20 @@ fn a_crash_has_the_name_of_its_signal() {
 }
 
 #[test]
+fn an_illegal_instruction_inside_a_framework_says_what_to_do() {
+    let Some(project) = Project::new() else { return };
+    let dies = "import os, signal\ndef product(): os.kill(os.getpid(), signal.SIGILL)\n";
+    // A package of that name stands in for the framework: no processor of a test refuses what it lists.
+    project.write("torch/__init__.py", dies);
+    let text = call(&mut project.cold("import torch\ntorch.product()"), &[]).unwrap_err().to_string();
+    assert!(text.contains("was killed by SIGILL") && text.contains("set ONEDNN_MAX_CPU_ISA="), "{text}");
+    project.write("ops.py", &format!("{dies}def op(x): product()\n"));
+    let mut crashing = project.callable(&Pool::new(1), "ops").unwrap();
+    let text = call(&mut crashing, &[small("x", DType::F32, &[2])]).unwrap_err().to_string();
+    assert!(text.contains("was killed by SIGILL") && !text.contains("ONEDNN_MAX_CPU_ISA"), "{text}");
+}
+
+#[test]
 fn a_hanging_script_is_ended_with_all_it_started() {
     let Some(project) = Project::new() else { return };
     let script = r#"
