@@ -262,11 +262,12 @@ pub fn element_count(dtype: DType, shape: &[usize]) -> Result<usize, TensorError
 
 /// Lowest and highest storage element that a non-empty view touches.
 fn reach(shape: &[usize], strides: &[isize], offset: usize) -> Option<(i128, i128)> {
+    // Before anything is added up: beside a dim of size 0 the others may be as large as they like.
+    if shape.contains(&0) {
+        return None;
+    }
     let (mut lowest, mut highest) = (offset as i128, offset as i128);
     for (size, stride) in shape.iter().zip(strides) {
-        if *size == 0 {
-            return None;
-        }
         let span = (*size as i128 - 1) * *stride as i128;
         if span < 0 { lowest += span } else { highest += span }
     }
@@ -431,6 +432,14 @@ mod tests {
         assert_eq!(expanded.to_f64(), [2.0, 3.0, 4.0, 2.0, 3.0, 4.0]);
         let reversed = Tensor::new(DType::U8, vec![4], vec![-1], 3, storage).unwrap();
         assert_eq!(reversed.to_f64(), [4.0, 3.0, 2.0, 1.0]);
+    }
+
+    #[test]
+    fn an_empty_tensor_may_have_sizes_and_strides_of_any_magnitude() {
+        let shape = vec![usize::MAX, usize::MAX, usize::MAX, 0];
+        let strides = vec![isize::MAX, isize::MAX, isize::MAX, 1];
+        let empty = Tensor::new(DType::Bool, shape, strides, 0, Storage::filled(1, 0));
+        assert!(empty.is_ok_and(|tensor| tensor.is_empty()));
     }
 
     fn any_dtype() -> impl Strategy<Value = DType> {
