@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::process;
 
 /// What the step runs, as one would type it.
-pub const COMMAND: &str = "cargo tree, of the command line, the Python module and the tests";
+pub const COMMAND: &str = "cargo tree for the command line, the Python module and the tests";
 
 /// Where features are asked for that one of the builds needs and the others do not.
 const LIST: &str = "crates/gpuemu-common/Cargo.toml";
@@ -67,7 +67,12 @@ fn missing(first: &Choices, later: &Choices, name: &str) -> Vec<String> {
         let Some(others) = later.get(package) else { continue };
         if chosen.is_disjoint(others) {
             let words = |choices: &BTreeSet<String>| choices.iter().cloned().collect::<Vec<_>>().join(" or ");
-            found.push(format!("{package}: {name} chooses [{}], {} [{}]", words(others), FIRST.0, words(chosen)));
+            found.push(format!(
+                "{package} is built with [{}] for {name}, with [{}] for {}",
+                words(others),
+                words(chosen),
+                FIRST.0
+            ));
         }
     }
     found
@@ -84,6 +89,9 @@ mod tests {
         assert!(missing(&first, &same, "the tests").is_empty());
         let other = choices("gpuemu v0.1.0 (/gpuemu) [default]\nserde v1.0.229 [default]\n");
         let found = missing(&first, &other, "the tests");
-        assert_eq!(found, ["serde v1.0.229: the tests chooses [default], the command line [default,derive]"]);
+        assert_eq!(
+            found,
+            ["serde v1.0.229 is built with [default] for the tests, with [default,derive] for the command line"]
+        );
     }
 }

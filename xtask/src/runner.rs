@@ -13,7 +13,7 @@ use crate::repository;
 use crate::steps::{Step, rounds};
 use crate::summary::{Outcome, StepReport, Summary};
 
-/// How often is said what still runs.
+/// How often a step that still runs is named.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Where the output of steps is kept that run beside others, in the target folder.
@@ -44,9 +44,9 @@ pub fn run_in_rounds(steps: &[&'static Step], mut perform: impl FnMut(&Step) -> 
         } else {
             let side = Side { logs: &logs, printing: &Mutex::new(()) };
             let both = thread::scope(|scope| {
-                let beside = scope.spawn(move || side.run(&second));
+                let beside = scope.spawn(|| side.run(&second));
                 let mut both = side.run(&first);
-                both.extend(beside.join().unwrap_or_default());
+                both.extend(reports_of(beside.join(), &second));
                 both
             });
             reports.extend(both);
@@ -55,6 +55,15 @@ pub fn run_in_rounds(steps: &[&'static Step], mut perform: impl FnMut(&Step) -> 
     // In the usual order, whichever ended first.
     reports.sort_by_key(|report| steps.iter().position(|step| step.name == report.name));
     Ok(Summary::new(reports))
+}
+
+/// What a side reported; of one that broke off, that none of its steps passed.
+fn reports_of(ended: thread::Result<Vec<StepReport>>, steps: &[&'static Step]) -> Vec<StepReport> {
+    let broken_off = |step: &&'static Step| {
+        let outcome = Outcome::Failed("the side that it runs on broke off".to_string());
+        StepReport { name: step.name, budget: step.budget, duration: Duration::ZERO, outcome }
+    };
+    ended.unwrap_or_else(|_| steps.iter().map(broken_off).collect())
 }
 
 fn conclude(report: &StepReport) {
@@ -168,6 +177,14 @@ mod tests {
         assert_eq!(performed, ["format", "ruff", "pytest"]);
         assert!(summary.any_failed());
         assert_eq!(summary.counts(), "2 passed, 1 failed, 0 skipped");
+    }
+
+    #[test]
+    fn steps_of_a_side_that_broke_off_have_failed() {
+        let steps = chosen(&["ruff", "pytest"].map(String::from));
+        let summary = Summary::new(reports_of(Err(Box::new("broken")), &steps));
+        assert_eq!(summary.counts(), "0 passed, 2 failed, 0 skipped");
+        assert!(reports_of(Ok(Vec::new()), &steps).is_empty());
     }
 
     #[test]

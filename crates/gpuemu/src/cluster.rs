@@ -9,6 +9,7 @@ use gpuemu_common::json::FromJson;
 use gpuemu_common::protocol::JobState;
 use gpuemu_common::protocol::JobStatus;
 use gpuemu_common::report::RunReport;
+use gpuemu_process::instruction_cap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -86,6 +87,8 @@ pub fn run(session: &Session, campaign: &Campaign) -> Result<RunReport, Expected
     let python = session.project().python.unwrap_or_else(|| "python3".into());
     let mut command = Command::new(&python);
     command.args(["-m", MODULE]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    // What the driver starts on this machine inherits it.
+    instruction_cap::apply(&mut command);
     let cannot = |what: &str| ExpectedError::new(format!("{}: {what}", python.display()), HINT);
     let mut driver = command.spawn().map_err(|error| cannot(&error.to_string()))?;
     let input = serde_json::to_vec(campaign)?;

@@ -8,8 +8,10 @@ pub mod shapes;
 pub mod values;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use thiserror::Error;
 
+use gpuemu_common::json::ToJson;
 use gpuemu_common::{DType, Tensor, TensorError, seed_text};
 
 use crate::schema::{Domain, Parameters, Schema, Sizes, TensorSpec};
@@ -50,7 +52,17 @@ pub struct CaseDescriptor {
     pub present: Vec<String>,
 }
 
-gpuemu_common::write_json!(CaseDescriptor);
+impl ToJson for CaseDescriptor {
+    fn to_json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    /// Every result carries one: not by way of a text.
+    fn to_json_value(&self) -> Result<Value, serde_json::Error> {
+        serde_json::to_value(self)
+    }
+}
+
 gpuemu_common::read_json!(CaseDescriptor);
 
 /// Elements that all tensors of a case may have together.

@@ -115,7 +115,7 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
         Format::Text => write_text(&sets.into_iter().map(|set| set.text).collect::<Vec<_>>().join("\n"))?,
     }
     if !options.quiet && exit == exit_code::PASSED {
-        note("next: `gpuemu init --with-examples` in an empty folder starts a project with kernels of your own");
+        note("next: run `gpuemu init --with-examples` in an empty folder to start your own project");
     }
     Ok(exit)
 }
