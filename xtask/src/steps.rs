@@ -69,10 +69,17 @@ const KERNEL_TESTS: &[&str] = &[
     "cuda_kernels",
 ];
 
+const CLIPPY: &[&str] =
+    &["clippy", "--workspace", "--all-targets", "--features", "gpuemu-common/schema", "--", "-D", "warnings"];
+
+/// The tests of what only the documentation needs, and no program has compiled in.
+const SCHEMA_TESTS: &[&str] =
+    &["test", "--release", "--package", "gpuemu-common", "--features", "schema", "--lib", "schema::published"];
+
 /// Every step. The budgets leave room for a first build on two cores.
 pub const STEPS: &[Step] = &[
     Step::new("format", 15, Work::Cargo(&["fmt", "--all", "--check"])).lint(),
-    Step::new("clippy", 120, Work::Cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])).lint(),
+    Step::new("clippy", 120, Work::Cargo(CLIPPY)).lint(),
     Step::new("supply-chain", 15, Work::SupplyChain).lint().beside(),
     Step::new("one-feature-set", 15, Work::OneFeatureSet).lint().beside(),
     Step::new("ruff", 15, Work::Python(&["-m", "ruff", "check"])).lint().beside(),
@@ -80,6 +87,7 @@ pub const STEPS: &[Step] = &[
     Step::new("mypy", 60, Work::Python(&["-m", "mypy", "--strict"])).lint().beside(),
     Step::new("docs", 60, Work::Documentation).beside(),
     Step::new("extension", 180, Work::Extension).beside(),
+    Step::new("schemas", 120, Work::Cargo(SCHEMA_TESTS)).beside(),
     Step::new("build", 600, Work::Build).alone(),
     Step::new("rust-tests", 480, Work::CargoBesidePython(&["test", "--release", "--workspace", "--no-fail-fast"])),
     Step::new("kernels", 240, Work::CargoBesideKernels(KERNEL_TESTS)),

@@ -1,6 +1,6 @@
 //! What a signed report holds beyond a report: everything that its verdicts rest on.
 
-use schemars::JsonSchema;
+use crate::schema::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::finding::Outcome;

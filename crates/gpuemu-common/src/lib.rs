@@ -13,7 +13,7 @@ pub mod picture;
 pub mod precision;
 pub mod protocol;
 pub mod report;
-mod schema_words;
+mod schema;
 pub mod seed_text;
 pub mod shard;
 pub mod strategy;

@@ -1,8 +1,5 @@
 //! Numbers in JSON: NaN and infinities as strings, which plain JSON cannot write.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserializer, Serializer};
 
@@ -28,18 +25,6 @@ pub mod list {
 /// How such a number is written.
 #[derive(Debug, Clone, Copy)]
 pub struct NumberText;
-
-impl JsonSchema for NumberText {
-    fn schema_name() -> Cow<'static, str> {
-        "Number".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A number; what JSON has no number for is a string.",
-            "anyOf": [{ "type": "number" }, { "enum": ["NaN", "Infinity", "-Infinity"] }]
-        })
-    }
-}
 
 /// Writes a number, or its name where JSON has none for it.
 pub fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {

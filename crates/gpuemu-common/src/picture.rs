@@ -1,9 +1,7 @@
 //! A picture of the errors of one output: where in the tensor they sit, how large they are, and what the worst of
 //! them looks like. It is small whatever the size of the tensor.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use crate::schema::JsonSchema;
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -60,18 +58,6 @@ impl Serialize for ElementError {
             Self::Share(share) => number_text::serialize(share, serializer),
             Self::Special => number_text::serialize(&f64::NAN, serializer),
         }
-    }
-}
-
-impl JsonSchema for ElementError {
-    fn schema_name() -> Cow<'static, str> {
-        "ElementError".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A share of what is allowed, NaN for a special value, or null where nothing was judged.",
-            "anyOf": [{ "type": ["number", "null"] }, { "enum": ["NaN", "Infinity"] }]
-        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The precision class of a kernel: what rounding it may do, and the constants that follow.
 
-use schemars::JsonSchema;
+use crate::schema::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{DType, FloatFormat};

@@ -1,7 +1,6 @@
 //! What a run found: one model, which travels, is stored, and which every writer of reports takes.
 
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
+use crate::schema::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,14 +17,6 @@ pub const REPORT_VERSION: u32 = 1;
 
 /// The mode of a report in which no op had to be run, since nothing that ops are made of has changed.
 pub const UNCHANGED: &str = "changed";
-
-/// The JSON Schema of a report, as it is written.
-pub fn json_schema() -> String {
-    let schema = SchemaSettings::default().for_serialize().into_generator().into_root_schema_for::<RunReport>();
-    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
-    text.push('\n');
-    text
-}
 
 /// The verdict on one case, with what is needed to run it again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -542,18 +533,5 @@ impl ComparisonReport {
     /// Whether constants of some kernel differ.
     pub fn constants_differ(&self) -> bool {
         self.artifacts.iter().any(|entry| !entry.constants.is_empty())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_published_schema_is_that_of_the_types() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/report.schema.json");
-        let published = std::fs::read_to_string(path).unwrap();
-        let advice = "write it anew with `cargo run -p gpuemu-common --example report_schema`";
-        assert_eq!(published, json_schema(), "{advice}");
     }
 }

@@ -1,27 +1,11 @@
 //! 64-bit seeds in JSON: written as strings, read from strings or numbers.
 
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserializer, Serializer};
 
 /// How a seed is written: a string, since most readers of JSON round numbers beyond 2^53.
 #[derive(Debug, Clone, Copy)]
 pub struct SeedText;
-
-impl JsonSchema for SeedText {
-    fn schema_name() -> Cow<'static, str> {
-        "Seed".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A whole number from 0 to 18446744073709551615, as a string.",
-            "type": "string",
-            "pattern": "^[0-9]{1,20}$"
-        })
-    }
-}
 
 /// Writes a seed as a string.
 pub fn serialize<S: Serializer>(seed: &u64, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,10 +1,8 @@
 //! The names of value strategies: how the values of a case are chosen.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
@@ -128,15 +126,6 @@ impl FromStr for Strategy {
             .into_iter()
             .find(|strategy| strategy.name() == name)
             .ok_or_else(|| UnknownStrategy { name: name.to_string() })
-    }
-}
-
-impl JsonSchema for Strategy {
-    fn schema_name() -> Cow<'static, str> {
-        "Strategy".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": Strategy::ALL.map(Strategy::name) })
     }
 }
 

@@ -371,17 +371,6 @@ fn a_change_of_any_file_changes_the_digest() {
     assert_ne!(load(folder.path(), &environment(folder.path())).unwrap().digest, first);
 }
 
-#[test]
-fn the_published_schema_is_that_of_the_types() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/gpuemu.schema.json");
-    let published = fs::read_to_string(path).unwrap();
-    assert_eq!(
-        published,
-        gpuemu_common::config::json_schema(),
-        "write it anew with `cargo run -p gpuemu-common --example config_schema`"
-    );
-}
-
 proptest::proptest! {
     #[test]
     fn any_text_is_read_or_refused_without_panic(text in "(\\[(project|ops|ci|validation)\\]|name = \"a\"|seed = -?[0-9]{1,22}|dtypes = \\[\\]|[a-z\\[\\]=\" .é\n]{0,12}|\n){0,12}") {

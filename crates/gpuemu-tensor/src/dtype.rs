@@ -1,10 +1,8 @@
 //! The element types of tensors, their names, and exact conversion to and from `f64`.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use thiserror::Error;
 
@@ -225,12 +223,13 @@ impl FromStr for DType {
     }
 }
 
-impl JsonSchema for DType {
-    fn schema_name() -> Cow<'static, str> {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for DType {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
         "DType".into()
     }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "enum": DType::ALL.map(DType::name) })
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "enum": DType::ALL.map(DType::name) })
     }
 }
 

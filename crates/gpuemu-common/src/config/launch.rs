@@ -1,6 +1,6 @@
 //! The launch table of a `[[kernels]]` entry: how a compiled kernel is launched for any case of an op.
 
-use schemars::JsonSchema;
+use crate::schema::JsonSchema;
 use serde::Deserialize;
 use thiserror::Error;
 

@@ -15,7 +15,6 @@ pub mod launch;
 mod load;
 mod located;
 mod merge;
-mod reference;
 mod resolve;
 mod tables;
 mod text_range;
@@ -26,7 +25,6 @@ pub use error::{ConfigError, InvalidFile};
 pub use kernels::{ArtifactChecks, CompileTable, Kernel, Lint, SourceKind, architecture_number, check_architecture};
 pub use load::{Environment, find_project_file, kernels_of, load, load_daemon, load_file, load_text};
 pub use located::Located;
-pub use reference::reference_page;
 pub use resolve::{
     Ci, Config, Daemon, DimensionRange, ExpectedFailure, Op, OpSource, Policies, Project, Seed, Storage, Validation,
 };
@@ -34,11 +32,3 @@ pub use tables::{
     ConfigFile, ExecutionMode, Framework, Invariant, LogLevel, ReferenceDtype, ToleranceMode, TolerancePair,
 };
 pub use text_range::{TextPlace, TextRange};
-
-/// The JSON Schema of a configuration file, as text.
-pub fn json_schema() -> String {
-    let schema = schemars::schema_for!(ConfigFile);
-    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
-    text.push('\n');
-    text
-}

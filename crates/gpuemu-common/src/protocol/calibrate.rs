@@ -1,6 +1,6 @@
 //! Measuring a trusted control of an op.
 
-use schemars::JsonSchema;
+use crate::schema::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::{FuzzConfig, ProjectReference};

@@ -1,6 +1,6 @@
 //! A campaign over many machines: one run whose parts are made elsewhere and kept here.
 
-use schemars::JsonSchema;
+use crate::schema::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::{FuzzConfig, ProjectReference};

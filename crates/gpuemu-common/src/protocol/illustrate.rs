@@ -1,6 +1,6 @@
 //! Showing what is wrong with a case: the errors of its output as a picture, and its smallest form.
 
-use schemars::JsonSchema;
+use crate::schema::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! What clients ask for about compiled kernels.
 
-use schemars::JsonSchema;
+use crate::schema::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::ProjectReference;

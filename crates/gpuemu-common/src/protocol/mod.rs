@@ -7,7 +7,6 @@ mod error_code;
 mod frame;
 mod illustrate;
 mod inspect_kernels;
-mod reference;
 mod request;
 mod response;
 mod tensor_data;
@@ -18,7 +17,6 @@ pub use error_code::ErrorCode;
 pub use frame::{Frame, FrameError, MAGIC};
 pub use illustrate::{Illustrate, Illustration, SmallestCase};
 pub use inspect_kernels::{InspectKernels, LaunchOptions, LintOptions, RuleText};
-pub use reference::reference_page;
 pub use request::{
     BaselineReference, CompareBaseline, Encoding, FuzzConfig, FuzzOp, GatherEvidence, GetResult, GetTestBatch,
     GetTestCase, JobReference, ListResults, ListRuns, Minimize, Mode, ProjectOnly, ProjectReference, RecordResults,

@@ -1,8 +1,8 @@
 //! Tensors in messages: as base64 text, as a span of the frame's payload, or in shared memory.
 
+use crate::schema::JsonSchema;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -70,12 +70,9 @@ pub type NamedTensorData = indexed::Named<TensorData>;
 mod indexed {
     //! A JSON object that keeps the order of its names and refuses a name that comes twice.
 
-    use std::borrow::Cow;
-    use std::collections::BTreeMap;
     use std::fmt;
     use std::marker::PhantomData;
 
-    use schemars::{JsonSchema, Schema, SchemaGenerator};
     use serde::de::{Error, MapAccess, Visitor};
     use serde::ser::SerializeMap;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -87,15 +84,6 @@ mod indexed {
     impl<T> Default for Named<T> {
         fn default() -> Self {
             Self(Vec::new())
-        }
-    }
-
-    impl<T: JsonSchema> JsonSchema for Named<T> {
-        fn schema_name() -> Cow<'static, str> {
-            format!("NamedOf{}", T::schema_name()).into()
-        }
-        fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-            BTreeMap::<String, T>::json_schema(generator)
         }
     }
 

@@ -8,11 +8,9 @@ mod parse;
 mod tests;
 mod tokens;
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -210,17 +208,5 @@ impl<'de> Deserialize<'de> for Expression {
             }
         }
         deserializer.deserialize_any(Written)
-    }
-}
-
-impl JsonSchema for Expression {
-    fn schema_name() -> Cow<'static, str> {
-        "Expression".into()
-    }
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A number, or an expression such as \"ceil_div(numel(input), 1024)\".",
-            "type": ["number", "boolean", "string"]
-        })
     }
 }

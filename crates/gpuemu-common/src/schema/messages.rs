@@ -6,13 +6,13 @@ use std::fmt::Write;
 use schemars::{JsonSchema, schema_for};
 use serde_json::Value;
 
-use super::{Request, Response};
-use crate::schema_words::{definition, is_table, plain, properties, table, text};
+use super::words::{definition, is_table, plain, properties, table, text};
+use crate::protocol::{Request, Response};
 
 /// The page: every request, every answer, and what they are made of.
-pub fn reference_page() -> String {
+pub(super) fn page() -> String {
     let mut page = String::from(
-        "# Messages\n\nWritten by `cargo run -p gpuemu-common --example protocol_reference` from the types that read and \
+        "# Messages\n\nWritten by `GPUEMU_TEST_WRITE=1 cargo xtask test --only schemas` from the types that read and \
          write messages. How they travel, and what to ask in which order, is said in [talking to the daemon](protocol.md). \
          A request is a JSON object whose `type` is one of the names below; a field that is not named here is refused. *No* \
          stands for what may be left out.\n",
@@ -120,33 +120,5 @@ fn value(property: &Value, parts: &mut Parts<'_>) -> String {
         None if plain(property).is_empty() => "any JSON".to_string(),
         // The words are those of TOML.
         None => plain(property).replace("a table", "an object"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_page_in_the_documentation_is_up_to_date() {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/messages.md");
-        let page = std::fs::read_to_string(path).unwrap_or_default();
-        assert!(
-            page == reference_page(),
-            "write it again: cargo run -p gpuemu-common --example protocol_reference > docs/reference/messages.md"
-        );
-    }
-
-    #[test]
-    fn every_field_of_every_message_says_what_it_is() {
-        let page = reference_page();
-        for title in
-            ["### `Ping`", "### `KeepPart`", "### `Pong`", "### Part: RunReport", "| `seed` | [Seed](#part-seed)"]
-        {
-            assert!(page.contains(title), "{title}");
-        }
-        let bare = |line: &&str| line.starts_with("| `") && (line.ends_with("|  |") || line.contains("` |  | "));
-        let bare: Vec<&str> = page.lines().filter(bare).collect();
-        assert!(bare.is_empty(), "{bare:#?}");
     }
 }
