@@ -10,9 +10,15 @@ use crate::{native_module, process};
 /// What the step of `cargo xtask test` passes on.
 pub const SHORT: &[&str] = &["--short"];
 
+/// The tests of the crates that users run without checks of their arithmetic, with these checks.
+const CHECKED_TESTS: &[&str] = &["test", "--profile", "checked", "--package", "gpuemu-engine", "--package", "gpuemu-ptx"];
+
 /// Runs campaigns in an optimised build; `arguments` go to the program. Without Python, the campaigns that need it
 /// say so.
 pub fn run(arguments: &[String]) -> Result<(), Failure> {
+    if arguments.is_empty() {
+        process::run(process::cargo()?.args(CHECKED_TESTS))?;
+    }
     let python = python_environment::prepare(&python_environment::DEVELOPMENT);
     if let Err(failure) = &python {
         eprintln!("no Python to start scripts with: {failure}");
