@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-_CORPUS = Path(__file__).resolve().parents[2] / "corpus/ptx"
+_CORPUS = Path(__file__).resolve().parents[2] / "lab/corpus/ptx"
 
 CONFIGURATION = """
 [project]

@@ -17,7 +17,7 @@ READ_BY_USERS = [
     "examples",
     "integrations",
 ]
-SHOWN_TO_USERS = ["python/gpuemu", "vscode-gpuemu/src", "vscode-gpuemu/README.md", "corpus/README.md"]
+SHOWN_TO_USERS = ["python/gpuemu", "vscode-gpuemu/src", "vscode-gpuemu/README.md", "lab/corpus/README.md"]
 # It says why nobody is told.
 RECORD = "docs/decisions/0036-packages-that-are-ours.md"
 

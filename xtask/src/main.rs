@@ -33,7 +33,6 @@ use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Parser, Subcommand};
-
 use environments::Environments;
 use failure::Failure;
 use gpuemu_process::instruction_cap;

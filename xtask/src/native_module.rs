@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_files_are_found_in_what_cargo_reports() {
-        let mut messages = message("lib", "gpuemu_common", &["/target/release/libgpuemu_common.rlib"]);
+        let mut messages = message("lib", "gpuemu_model", &["/target/release/libgpuemu_model.rlib"]);
         messages += &message("bin", "gpuemu", &["/target/release/gpuemu"]);
         messages += &message("bin", "gpuemu-daemon", &["/target/release/gpuemu-daemon"]);
         assert_eq!(built_by(&messages).err().unwrap(), "cargo has not built the cdylib _native");

@@ -11,7 +11,7 @@ use crate::process;
 pub const COMMAND: &str = "cargo tree for the command line, the Python module and the tests";
 
 /// Where features are asked for that one of the builds needs and the others do not.
-const LIST: &str = "crates/gpuemu-common/Cargo.toml";
+const LIST: &str = "crates/gpuemu-model/Cargo.toml";
 
 /// The build that a newcomer starts, whose crates the others use.
 const FIRST: (&str, &[&str]) = ("the command line", &["--package", "gpuemu", "--edges", "normal,build"]);

@@ -70,11 +70,11 @@ const KERNEL_TESTS: &[&str] = &[
 ];
 
 const CLIPPY: &[&str] =
-    &["clippy", "--workspace", "--all-targets", "--features", "gpuemu-common/schema", "--", "-D", "warnings"];
+    &["clippy", "--workspace", "--all-targets", "--features", "gpuemu-wire/schema", "--", "-D", "warnings"];
 
 /// The tests of what only the documentation needs, and no program has compiled in.
 const SCHEMA_TESTS: &[&str] =
-    &["test", "--release", "--package", "gpuemu-common", "--features", "schema", "--lib", "schema::published"];
+    &["test", "--release", "--package", "gpuemu-wire", "--features", "schema", "--lib", "schema::published"];
 
 /// Every step. The budgets leave room for a first build on two cores.
 pub const STEPS: &[Step] = &[

@@ -11,7 +11,8 @@ use crate::{native_module, process};
 pub const SHORT: &[&str] = &["--short"];
 
 /// The tests of the crates that users run without checks of their arithmetic, with these checks.
-const CHECKED_TESTS: &[&str] = &["test", "--profile", "checked", "--package", "gpuemu-engine", "--package", "gpuemu-ptx"];
+const CHECKED_TESTS: &[&str] =
+    &["test", "--profile", "checked", "--package", "gpuemu-engine", "--package", "gpuemu-machine"];
 
 /// Runs campaigns in an optimised build; `arguments` go to the program. Without Python, the campaigns that need it
 /// say so.

@@ -2,9 +2,10 @@
 
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use gpuemu_store::private_file::open_private;
 use thiserror::Error;
 
 /// Why the folder cannot be used.
@@ -96,13 +97,6 @@ pub fn is_free(home: &Path) -> bool {
 /// The file that the daemon logs to.
 pub fn log_file(home: &Path) -> PathBuf {
     home.join("logs").join("daemon.log")
-}
-
-/// Opens a file that only its owner may read, whatever the umask.
-pub(crate) fn open_private(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
-    let file = options.mode(0o600).open(path)?;
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    Ok(file)
 }
 
 /// Makes a folder that only its owner may enter, whatever the umask; also those on the way that are not there.

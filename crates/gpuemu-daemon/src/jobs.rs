@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpuemu_common::protocol::{JobState, JobStatus, Response};
+use gpuemu_wire::protocol::{JobState, JobStatus, Response};
 
 /// Ended jobs whose results are kept for whoever asks.
 const ENDED_JOBS: usize = 64;
@@ -196,7 +196,7 @@ mod tests {
         let jobs = Jobs::default();
         let (done, broken) = (jobs.start("FuzzOp"), jobs.start("FuzzOp"));
         done.finish(Response::Ok);
-        let error = || Response::error(gpuemu_common::protocol::ErrorCode::InternalError, "broke off");
+        let error = || Response::error(gpuemu_model::error_code::ErrorCode::InternalError, "broke off");
         done.give_up(error());
         broken.give_up(error());
         let result = |job: &Job| job.status(Duration::ZERO).result;

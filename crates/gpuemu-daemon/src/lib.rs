@@ -1,26 +1,16 @@
-//! The daemon of gpuemu: what requests do, the Python that they start, the store that keeps their results,
-//! and the server in front of them.
+//! The daemon of gpuemu: what requests do, and the server in front of them.
+//!
+//! A request comes in over a socket (`transport`, `server`), or from the command line in its own process; `service` does
+//! it, with the crates for runs and the store, and answers. Long ones are `jobs`. `home` is the folder of one user, and
+//! `lifecycle` the process. Open `service/mod.rs` first.
 
-pub mod configured_op;
-pub mod definition;
-pub mod executor;
-mod external_reference;
-pub mod failure;
 pub mod home;
 pub mod jobs;
-mod kernel_program;
 mod known_requests;
 pub mod lifecycle;
 mod logging;
-mod op_definition;
-pub mod op_runner;
-pub mod project;
-pub mod python_program;
-pub mod python_runner;
 pub mod server;
 pub mod service;
-pub mod sources;
-pub mod store;
 pub mod transport;
 
 pub use lifecycle::DaemonError;

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gpuemu_common::config::Environment;
+use gpuemu_config::Environment;
+use gpuemu_runners::executor;
 use thiserror::Error;
 
-use crate::executor;
 use crate::home::HomeError;
 use crate::logging;
 use crate::server::Daemon;

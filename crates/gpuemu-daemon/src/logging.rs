@@ -5,11 +5,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use gpuemu_common::config::LogLevel;
+use gpuemu_config::LogLevel;
+use gpuemu_store::private_file::open_private;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::writer::MakeWriterExt;
 
-use crate::home::{log_file, open_private};
+use crate::home::log_file;
 
 /// Bytes after which a log is put aside.
 const MOST_BYTES: u64 = 4 << 20;

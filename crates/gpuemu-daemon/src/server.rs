@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use gpuemu_client::{fault, shared_memory};
-use gpuemu_common::json::{FromJson, ToJson};
-use gpuemu_common::protocol::{ErrorCode, Frame, Request, Response};
+use gpuemu_model::error_code::ErrorCode;
+use gpuemu_model::json::{FromJson, ToJson};
+use gpuemu_process::fault;
+use gpuemu_wire::protocol::{Frame, Request, Response};
+use gpuemu_wire::shared_memory;
 use tokio::sync::Notify;
 
 use crate::service::{Answer, Service};

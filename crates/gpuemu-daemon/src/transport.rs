@@ -6,8 +6,8 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gpuemu_client::fault;
-use gpuemu_client::sp::{self, ProtocolError};
+use gpuemu_process::fault;
+use gpuemu_wire::sp::{self, ProtocolError};
 use thiserror::Error;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use gpuemu_common::config::Environment;
-use gpuemu_common::protocol::{FuzzConfig, ProjectReference, ReportStored, Request, Response};
-use gpuemu_common::report::{OpReport, OpStatus, StoredRun};
+use gpuemu_config::Environment;
 use gpuemu_daemon::Service;
-use gpuemu_daemon::store::{FailureRecord, ResultRecord, RunRecord, Snapshot, Store, StoredOutcome};
+use gpuemu_model::report::{OpReport, OpStatus, StoredRun};
+use gpuemu_model::settings::{FuzzConfig, ProjectReference};
+use gpuemu_store::{FailureRecord, ResultRecord, RunRecord, Snapshot, Store, StoredOutcome};
+use gpuemu_wire::protocol::{ReportStored, Request, Response};
 use tempfile::TempDir;
 
 struct Stored {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use gpuemu_client::{Connection, TransportError, sp};
 use gpuemu_daemon::{Handler, Message, Server, ServerError};
+use gpuemu_wire::{Connection, TransportError, sp};
 use tempfile::TempDir;
 
 const LIMIT: u64 = 80 << 20;

@@ -7,11 +7,11 @@
 
 use std::io::Write;
 
-use gpuemu_common::DType;
-use gpuemu_common::rng::case_seed;
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::oracle::Subject;
 use gpuemu_engine::{Sampler, ops};
+use gpuemu_tensor::DType;
+use gpuemu_tensor::rng::case_seed;
 use serde_json::json;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

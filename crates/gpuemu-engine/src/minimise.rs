@@ -4,7 +4,7 @@
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use gpuemu_common::{DType, Tensor};
+use gpuemu_tensor::{DType, Tensor};
 use serde::Serialize;
 
 use crate::case::{Case, CaseDescriptor, Layout, Strategy, materialise};

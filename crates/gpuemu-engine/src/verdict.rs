@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-pub use gpuemu_common::finding::{BugClass, Check, ElementCounts, Finding, LargestErrors, Outcome, WorstElement};
+pub use gpuemu_model::finding::{BugClass, Check, ElementCounts, Finding, LargestErrors, Outcome, WorstElement};
 
 use crate::case::CaseDescriptor;
 use crate::oracle::decoy::Decoy;

@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use gpuemu_common::DType;
-use gpuemu_common::rng::case_seed;
 use gpuemu_engine::case::{Layout, Strategy, materialise};
 use gpuemu_engine::ops::{Call, Expectation, Op, OpError};
 use gpuemu_engine::oracle::calibrate::{CalibrationError, Meter, Readings};
@@ -12,6 +10,8 @@ use gpuemu_engine::oracle::compare::read_bits;
 use gpuemu_engine::runner::{Invocation, Runner, RunnerDescription, RunnerError, RunnerKind};
 use gpuemu_engine::schema::Schema;
 use gpuemu_engine::{Sampler, Subject, Tolerance, ops};
+use gpuemu_tensor::DType;
+use gpuemu_tensor::rng::case_seed;
 
 /// A function of one number, applied to every element of the first input.
 struct Elementwise<F: Fn(f64) -> f64 + Send> {

@@ -1,12 +1,12 @@
 //! What a kernel declares is allowed to it, and to nobody else.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
-use gpuemu_common::{DType, Tensor};
 use gpuemu_engine::case::given::given;
 use gpuemu_engine::oracle::judge_given;
 use gpuemu_engine::schema::{Parameters, Precision};
 use gpuemu_engine::verdict::Outcome;
 use gpuemu_engine::{Subject, ops};
+use gpuemu_tensor::{DType, Tensor};
 
 /// The outcome of one output for given inputs, with and without a declaration.
 fn outcomes(

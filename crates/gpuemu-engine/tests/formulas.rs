@@ -1,12 +1,12 @@
 //! Correct kernels write one op by several formulas: none of them may be flagged.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use gpuemu_common::{DType, Tensor};
 use gpuemu_engine::case::given::given;
 use gpuemu_engine::oracle::judge_given;
 use gpuemu_engine::schema::Parameters;
 use gpuemu_engine::verdict::Outcome;
 use gpuemu_engine::{Subject, ops};
+use gpuemu_tensor::{DType, Tensor};
 
 fn points() -> Vec<f32> {
     (-6000i16..=6000).map(|step| f32::from(step) / 1000.0 * 1.7).collect()

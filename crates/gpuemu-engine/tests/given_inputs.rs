@@ -3,12 +3,12 @@
 
 use std::panic::AssertUnwindSafe;
 
-use gpuemu_common::rng::case_seed;
 use gpuemu_engine::case::given::given;
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::ops::{builtin, check_domains};
 use gpuemu_engine::schema::Scalar;
 use gpuemu_engine::{Sampler, Subject};
+use gpuemu_tensor::rng::case_seed;
 
 #[test]
 fn the_sizes_of_every_op_are_told_from_its_inputs() {

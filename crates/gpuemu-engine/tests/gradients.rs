@@ -3,8 +3,6 @@
 
 use std::sync::Arc;
 
-use gpuemu_common::rng::case_seed;
-use gpuemu_common::{DType, Tensor};
 use gpuemu_engine::case::{Layout, Strategy, materialise};
 use gpuemu_engine::ops::gradient::GradientError;
 use gpuemu_engine::ops::{self, ExcuseKind, GradientOp};
@@ -12,6 +10,8 @@ use gpuemu_engine::oracle::measure::measure;
 use gpuemu_engine::runner::{Invocation, Runner, RunnerDescription, RunnerError, RunnerKind};
 use gpuemu_engine::schema::{Scalar, Schema};
 use gpuemu_engine::{Case, Sampler, Subject, judge};
+use gpuemu_tensor::rng::case_seed;
+use gpuemu_tensor::{DType, Tensor};
 
 /// What a wrong kernel gets wrong.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -4,12 +4,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use gpuemu_common::{DType, Precision, Tensor};
 use gpuemu_engine::case::{Case, CaseDescriptor, GENERATOR_VERSION, Strategy};
 use gpuemu_engine::ops;
 use gpuemu_engine::oracle::Subject;
 use gpuemu_engine::oracle::decoy::discriminate;
 use gpuemu_engine::schema::{Parameters, Scalar, Sizes};
+use gpuemu_model::Precision;
+use gpuemu_tensor::{DType, Tensor};
 use serde::Deserialize;
 
 #[derive(Deserialize)]

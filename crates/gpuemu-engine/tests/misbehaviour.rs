@@ -1,13 +1,13 @@
 //! Runners that crash, cheat or damage memory: each is a verdict, never a panic and never a pass.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
-use gpuemu_common::rng::case_seed;
-use gpuemu_common::{DType, Tensor};
 use gpuemu_engine::case::{Layout, Strategy, materialise};
 use gpuemu_engine::oracle::state::repeat;
 use gpuemu_engine::runner::{Buffer, Invocation, Placement, Runner, RunnerDescription, RunnerError, RunnerKind};
 use gpuemu_engine::verdict::{BugClass, Check, Finding, Outcome, Verdict};
 use gpuemu_engine::{Sampler, Subject, judge, ops};
+use gpuemu_tensor::rng::case_seed;
+use gpuemu_tensor::{DType, Tensor};
 
 /// A relu with something wrong about it.
 struct Relu<F: FnMut(&mut Invocation<'_>) -> Result<(), RunnerError> + Send> {

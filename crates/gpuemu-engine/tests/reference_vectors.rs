@@ -2,11 +2,11 @@
 //! derives from the definitions alone. The file says when two numbers agree.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
-use gpuemu_common::{DType, Tensor};
 use gpuemu_engine::case::{Case, CaseDescriptor, GENERATOR_VERSION, Strategy};
 use gpuemu_engine::ops::{self, Expectation};
 use gpuemu_engine::oracle::Subject;
 use gpuemu_engine::schema::{Parameters, Schema, Sizes};
+use gpuemu_tensor::{DType, Tensor};
 use serde_json::Value;
 
 /// Elements compared and elements that the expectation excuses.

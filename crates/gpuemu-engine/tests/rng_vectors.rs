@@ -3,12 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a vector that cannot be read is a failed test")]
 
-use gpuemu_common::rng::{case_seed, escalation_seed};
-use gpuemu_common::{DType, Stream};
 use gpuemu_engine::case::fill::fill;
 use gpuemu_engine::case::shapes::{CostTerm, draw_sizes};
 use gpuemu_engine::case::values::{Recipe, Strategy, flag_recipe, range_recipe, recipe};
 use gpuemu_engine::schema::DimensionSpec;
+use gpuemu_tensor::rng::{case_seed, escalation_seed};
+use gpuemu_tensor::{DType, Stream};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 

@@ -5,6 +5,7 @@
 
 mod arenas;
 mod escaped;
+pub mod fault;
 pub mod instruction_cap;
 mod standing_back;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gpuemu_common::artifact::{
+use gpuemu_model::artifact::{
     ArtifactComparison, ArtifactStatus, CompiledMetrics, ConstantChange, Constants, EntryMetrics, KernelArtifact,
     MetricChange, RegisterClass,
 };
@@ -217,7 +217,7 @@ fn constant_changes(before: &Constants, now: &Constants) -> Vec<ConstantChange> 
 
 #[cfg(test)]
 mod tests {
-    use gpuemu_common::artifact::GlobalAccess;
+    use gpuemu_model::artifact::GlobalAccess;
 
     use super::*;
 

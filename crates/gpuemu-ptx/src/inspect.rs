@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use gpuemu_common::artifact::{
+use gpuemu_config::{ArtifactChecks, CompileTable, architecture_number};
+use gpuemu_model::artifact::OccupancyLaunch;
+use gpuemu_model::artifact::{
     CompiledMetrics, EntryMetrics, KernelArtifact, KernelReport, KernelStatus, LintResult, NotMeasured, Severity,
 };
-use gpuemu_common::config::{ArtifactChecks, CompileTable, architecture_number};
-use gpuemu_common::protocol::LaunchOptions;
-use gpuemu_common::rng::blake2b;
+use gpuemu_tensor::rng::blake2b;
 
 use crate::compile::{CompileRequest, CompiledSource, compile};
 use crate::lint::{ProjectRule, lint};
@@ -31,7 +31,7 @@ pub struct Inspector<'a> {
     /// Rules of the project's own.
     pub rules: &'a [ProjectRule],
     /// The launch that occupancy is estimated for, where the code does not say.
-    pub launch: LaunchOptions,
+    pub launch: OccupancyLaunch,
 }
 
 /// A kernel of a project.
@@ -99,7 +99,7 @@ impl Inspector<'_> {
         // Errors in code that a compiler made have no line in a file of the user's.
         let name = if written.ends_with(".ptx") { written.to_string() } else { format!("PTX of {written}") };
         let source = Source::from_bytes(name, compiled.ptx).map_err(|error| error.to_string())?;
-        let launch = LaunchOptions {
+        let launch = OccupancyLaunch {
             block_threads: compiled.block_threads.or(self.launch.block_threads),
             dynamic_shared_bytes: compiled.dynamic_shared_bytes.or(self.launch.dynamic_shared_bytes),
         };
@@ -154,7 +154,7 @@ struct Origin<'a> {
     kernel: &'a str,
     source: &'a str,
     producer: &'a str,
-    launch: LaunchOptions,
+    launch: OccupancyLaunch,
 }
 
 fn report(
@@ -189,7 +189,7 @@ pub fn runs_on(target: &str) -> Vec<&'static str> {
     OCCUPANCY_ARCHITECTURES.iter().copied().filter(runs).collect()
 }
 
-fn estimate_occupancy(artifact: &mut KernelArtifact, launch: LaunchOptions) {
+fn estimate_occupancy(artifact: &mut KernelArtifact, launch: OccupancyLaunch) {
     let KernelArtifact { target, entries, not_measured, .. } = artifact;
     let architectures = runs_on(target);
     for entry in entries {
@@ -220,7 +220,7 @@ fn estimate_occupancy(artifact: &mut KernelArtifact, launch: LaunchOptions) {
 }
 
 /// Threads of a block: those that the code demands, those of the launch, or the most that the code allows.
-fn block_threads(entry: &EntryMetrics, launch: LaunchOptions) -> Option<u64> {
+fn block_threads(entry: &EntryMetrics, launch: OccupancyLaunch) -> Option<u64> {
     let written = entry.block.map(|block| (block.exact, block.total()));
     match written {
         Some((true, threads)) => Some(threads),
@@ -244,15 +244,15 @@ mod tests {
 
     #[test]
     fn the_code_goes_before_the_launch_where_it_demands_a_block() {
-        let launch = LaunchOptions { block_threads: Some(64), dynamic_shared_bytes: None };
+        let launch = OccupancyLaunch { block_threads: Some(64), dynamic_shared_bytes: None };
         let entry = |block: Option<(u64, bool)>| EntryMetrics {
-            block: block.map(|(threads, exact)| gpuemu_common::artifact::BlockSize { threads: [threads, 1, 1], exact }),
+            block: block.map(|(threads, exact)| gpuemu_model::artifact::BlockSize { threads: [threads, 1, 1], exact }),
             ..EntryMetrics::default()
         };
         assert_eq!(block_threads(&entry(Some((128, true))), launch), Some(128));
         assert_eq!(block_threads(&entry(Some((1024, false))), launch), Some(64));
-        assert_eq!(block_threads(&entry(Some((1024, false))), LaunchOptions::default()), Some(1024));
+        assert_eq!(block_threads(&entry(Some((1024, false))), OccupancyLaunch::default()), Some(1024));
         assert_eq!(block_threads(&entry(None), launch), Some(64));
-        assert_eq!(block_threads(&entry(None), LaunchOptions::default()), None);
+        assert_eq!(block_threads(&entry(None), OccupancyLaunch::default()), None);
     }
 }

@@ -5,12 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gpuemu_common::Stream;
-use gpuemu_common::artifact::KernelArtifact;
-use gpuemu_common::config::ArtifactChecks;
-use gpuemu_common::rng::case_seed;
+use gpuemu_config::ArtifactChecks;
+use gpuemu_model::artifact::KernelArtifact;
 use gpuemu_ptx::lint::lint;
 use gpuemu_ptx::{Source, metrics};
+use gpuemu_tensor::Stream;
+use gpuemu_tensor::rng::case_seed;
 
 fn data() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ptx")

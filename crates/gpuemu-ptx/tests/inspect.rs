@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use gpuemu_common::artifact::{ArtifactStatus, KernelArtifact, KernelReport, KernelStatus, ToolSearch};
-use gpuemu_common::config::ArtifactChecks;
-use gpuemu_common::protocol::LaunchOptions;
+use gpuemu_config::ArtifactChecks;
+use gpuemu_model::artifact::OccupancyLaunch;
+use gpuemu_model::artifact::{ArtifactStatus, KernelArtifact, KernelReport, KernelStatus, ToolSearch};
 use gpuemu_ptx::diff::compare;
 use gpuemu_ptx::inspect::Inspector;
 use gpuemu_ptx::tools::Toolchain;
@@ -17,7 +17,7 @@ fn data(path: &str) -> PathBuf {
 fn inspected(path: &Path) -> KernelReport {
     let toolchain = Toolchain::find(&ToolSearch::default());
     let inspector =
-        Inspector { toolchain: &toolchain, architectures: &[], rules: &[], launch: LaunchOptions::default() };
+        Inspector { toolchain: &toolchain, architectures: &[], rules: &[], launch: OccupancyLaunch::default() };
     inspector.file(path, &ArtifactChecks::default())
 }
 
@@ -63,7 +63,7 @@ fn kernels_that_differ_in_a_constant_only_are_told_apart() {
 fn a_limit_that_could_not_be_checked_is_an_error_where_that_is_demanded() {
     let toolchain = Toolchain::find(&ToolSearch::default());
     let inspector =
-        Inspector { toolchain: &toolchain, architectures: &[], rules: &[], launch: LaunchOptions::default() };
+        Inspector { toolchain: &toolchain, architectures: &[], rules: &[], launch: OccupancyLaunch::default() };
     let status = |checks: &ArtifactChecks| inspector.file(&data("pairs/tile.ptx"), checks).status;
     let limit = ArtifactChecks { max_registers: Some(64), ..ArtifactChecks::default() };
     assert_eq!(status(&limit), KernelStatus::Passed);

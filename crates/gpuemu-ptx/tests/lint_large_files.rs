@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use gpuemu_common::artifact::{EntryMetrics, KernelArtifact, LintResult};
-use gpuemu_common::config::ArtifactChecks;
+use gpuemu_config::ArtifactChecks;
+use gpuemu_model::artifact::{EntryMetrics, KernelArtifact, LintResult};
 use gpuemu_ptx::Source;
 use gpuemu_ptx::lint::lint;
 

@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use gpuemu_common::Stream;
-use gpuemu_common::artifact::KernelArtifact;
-use gpuemu_common::config::ArtifactChecks;
+use gpuemu_config::ArtifactChecks;
+use gpuemu_model::artifact::KernelArtifact;
 use gpuemu_ptx::Source;
 use gpuemu_ptx::lint::lint;
+use gpuemu_tensor::Stream;
 
 const FILES: [&str; 5] = [
     "clang_sm80/rows_O2.ptx",

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gpuemu_common::artifact::{KernelArtifact, LintResult, Severity};
-use gpuemu_common::config::ArtifactChecks;
+use gpuemu_config::ArtifactChecks;
+use gpuemu_model::artifact::{KernelArtifact, LintResult, Severity};
 use gpuemu_ptx::lint::lint;
 use gpuemu_ptx::{Source, metrics};
 

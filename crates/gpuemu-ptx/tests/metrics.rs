@@ -1,7 +1,7 @@
 //! What is measured of small kernels, each figure known beforehand.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-use gpuemu_common::artifact::{EntryMetrics, RegisterClass};
+use gpuemu_model::artifact::{EntryMetrics, RegisterClass};
 use gpuemu_ptx::{Source, metrics};
 
 const HEAD: &str = ".version 8.4\n.target sm_80\n.address_size 64\n";

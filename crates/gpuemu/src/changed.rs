@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gpuemu_client::client::unexpected;
-use gpuemu_common::artifact::KernelReport;
-use gpuemu_common::protocol::{OpSummary, ProjectOnly, Request, Response};
-use gpuemu_daemon::sources::closure;
+use gpuemu_model::artifact::KernelReport;
+use gpuemu_run::sources::closure;
+use gpuemu_wire::client::unexpected;
+use gpuemu_wire::protocol::{OpSummary, ProjectOnly, Request, Response};
 
 use crate::expected_error::ExpectedError;
 use crate::options::kernels::{ProjectLook, look_at_kernels};

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use gpuemu_common::json::FromJson;
-use gpuemu_common::protocol::JobState;
-use gpuemu_common::protocol::JobStatus;
-use gpuemu_common::report::RunReport;
+use gpuemu_model::json::FromJson;
+use gpuemu_model::report::RunReport;
 use gpuemu_process::instruction_cap;
+use gpuemu_wire::protocol::JobState;
+use gpuemu_wire::protocol::JobStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use gpuemu_client::fault;
+use gpuemu_process::fault;
 use serde::Serialize;
 
 use crate::expected_error::ExpectedError;

@@ -41,7 +41,7 @@ pub fn run() -> ExitCode {
     if std::env::var_os("GPUEMU_NO_COLOR").is_some_and(|value| !value.is_empty()) {
         anstream::ColorChoice::Never.write_global();
     }
-    gpuemu_client::fault::arm();
+    gpuemu_process::fault::arm();
     let arguments = Arguments::parse();
     // A panic has an exit status of its own, which no CI system knows as "could not be judged".
     let ran = catch_unwind(AssertUnwindSafe(|| arguments.command.run(&arguments.options)));

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use gpuemu_common::protocol::JobStatus;
+use gpuemu_wire::protocol::JobStatus;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::session::note;

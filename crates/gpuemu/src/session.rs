@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use gpuemu_client::client::{refused, run_job};
-use gpuemu_client::start::{self, StartError};
-use gpuemu_client::{Client, ClientError};
-use gpuemu_common::artifact::ToolSearch;
-use gpuemu_common::config::{self, Config, ConfigError, Environment};
-use gpuemu_common::protocol::{JobStatus, ProjectReference, Request, Response};
+use gpuemu_config::{Config, ConfigError, Environment};
 use gpuemu_daemon::home::HomeError;
 use gpuemu_daemon::{Service, ServiceError};
+use gpuemu_model::artifact::ToolSearch;
+use gpuemu_model::settings::ProjectReference;
+use gpuemu_wire::client::{refused, run_job};
+use gpuemu_wire::protocol::{JobStatus, Request, Response};
+use gpuemu_wire::start::{self, StartError};
+use gpuemu_wire::{Client, ClientError};
 
 use crate::expected_error::ExpectedError;
 use crate::progress::Progress;
@@ -56,7 +57,7 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 impl Session {
     /// The configuration of the current folder's project, for what needs nobody to do any work.
     pub fn configuration() -> Result<Config, ExpectedError> {
-        Ok(config::load(&current_folder()?, &Environment::of_process())?)
+        Ok(gpuemu_config::load(&current_folder()?, &Environment::of_process())?)
     }
 
     /// The project of the current folder.
@@ -71,7 +72,7 @@ impl Session {
     /// The project of a folder, worked on in this process, with a folder of its own for what is stored.
     pub fn apart(folder: &Path, home: &Path, quiet: bool) -> Result<Self, ExpectedError> {
         let environment = Environment::of_process();
-        let config = config::load(folder, &environment)?;
+        let config = gpuemu_config::load(folder, &environment)?;
         let reference = reference_to(&config)?;
         let service = Service::open(home, "gpuemu corpus", environment)
             .map_err(|error| ExpectedError::plain(error.to_string()))?;
@@ -91,7 +92,7 @@ impl Session {
     /// Reads the configuration again.
     pub fn reload(&mut self) -> Result<(), ExpectedError> {
         let environment = Environment::of_process();
-        self.config = config::load(&current_folder()?, &environment)?;
+        self.config = gpuemu_config::load(&current_folder()?, &environment)?;
         self.reference = reference_to(&self.config)?;
         // A daemon that had nothing to do for long has ended: another one is started.
         if let Backend::Daemon(client) = &mut self.backend
@@ -114,7 +115,7 @@ impl Session {
         // Without a handler an interrupt ends this process, and the job goes on without it.
         let _ = ctrlc::set_handler(|| {
             if INTERRUPTED.swap(true, Ordering::Relaxed) {
-                gpuemu_daemon::executor::end_all();
+                gpuemu_runners::executor::end_all();
                 std::process::exit(130);
             }
         });
@@ -153,7 +154,7 @@ impl Backend {
         }
         let home = environment.home().ok_or_else(no_home)?;
         // Without it, a process that leaves its group outlives this one: no reason not to work.
-        let _ = gpuemu_daemon::executor::adopt_orphans();
+        let _ = gpuemu_runners::executor::adopt_orphans();
         let service = Service::open(&home, "gpuemu --no-daemon", environment.clone()).map_err(|error| {
             let hint = "leave --no-daemon out to use the daemon, or stop it with `gpuemu daemon stop`";
             let in_use = matches!(error, ServiceError::Home(HomeError::InUse { .. }));

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
 use ed25519_dalek::pkcs8::{DecodePrivateKey, DecodePublicKey, EncodePrivateKey, EncodePublicKey};
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
-use gpuemu_daemon::sources::sha256;
+use gpuemu_run::sources::sha256;
 
 use crate::expected_error::ExpectedError;
 

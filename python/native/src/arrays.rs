@@ -1,7 +1,7 @@
 //! Tensors as memory that Python owns, and back.
 
-use gpuemu_common::storage::ALIGNMENT;
-use gpuemu_common::{DType, Storage, Tensor};
+use gpuemu_tensor::storage::ALIGNMENT;
+use gpuemu_tensor::{DType, Storage, Tensor};
 use numpy::{PyArray1, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

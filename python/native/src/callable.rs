@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use gpuemu_common::{DType, Tensor};
-use gpuemu_daemon::executor::{Accepted, CallStyle, NamedTensors};
-use gpuemu_daemon::python_program::match_outputs;
-use gpuemu_daemon::python_runner::parameters_json;
 use gpuemu_engine::runner::{Buffer, Invocation, Placement, Runner, RunnerDescription, RunnerError};
 use gpuemu_engine::verdict::{BugClass, Check, Finding};
+use gpuemu_runners::executor::{Accepted, CallStyle, NamedTensors};
+use gpuemu_runners::python_program::match_outputs;
+use gpuemu_runners::python_runner::parameters_json;
+use gpuemu_tensor::{DType, Tensor};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};

@@ -5,10 +5,10 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use gpuemu_client::start::{self, Connected};
-use gpuemu_client::{Client, ClientError, StartError, TransportError};
-use gpuemu_common::protocol::Frame;
-use gpuemu_common::storage::ALIGNMENT;
+use gpuemu_tensor::storage::ALIGNMENT;
+use gpuemu_wire::protocol::Frame;
+use gpuemu_wire::start::{self, Connected};
+use gpuemu_wire::{Client, ClientError, StartError, TransportError};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

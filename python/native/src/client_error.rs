@@ -1,7 +1,7 @@
 //! Errors of the connection as exceptions of `gpuemu.errors`, with a code and what to do.
 
-use gpuemu_client::{ClientError, StartError, TransportError};
-use gpuemu_common::config::ConfigError;
+use gpuemu_config::ConfigError;
+use gpuemu_wire::{ClientError, StartError, TransportError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -1,10 +1,10 @@
 //! Compiled kernels, run in the PTX machine on memory that Python owns.
 
-use gpuemu_common::emulation::AccessCheck;
+use gpuemu_machine::approximations::Approximation;
+use gpuemu_machine::tensor_core::TensorCore;
+use gpuemu_machine::{Argument, BlockOrder, Buffer, Launch, LaunchError, LaunchOptions, Outcome, Program, Role};
+use gpuemu_model::emulation::AccessCheck;
 use gpuemu_ptx::Source;
-use gpuemu_ptx::approximations::Approximation;
-use gpuemu_ptx::machine::{Argument, BlockOrder, Buffer, Launch, LaunchError, LaunchOptions, Outcome, Program, Role};
-use gpuemu_ptx::tensor_core::TensorCore;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::Deserialize;
@@ -133,7 +133,7 @@ impl KernelProgram {
 
     /// Name, bytes and type of each parameter.
     fn parameters(&self) -> Vec<(String, u64, String)> {
-        let described = |parameter: &gpuemu_ptx::machine::program::Parameter| {
+        let described = |parameter: &gpuemu_machine::execution::program::Parameter| {
             (parameter.name.clone(), parameter.bytes, parameter.scalar.name().to_string())
         };
         self.program.parameters().iter().map(described).collect()

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use gpuemu_common::config::CompileTable;
+use gpuemu_config::CompileTable;
 use gpuemu_ptx::compile::{CompileRequest, compile};
 use gpuemu_ptx::tools::{ToolSearch, Toolchain};
 use pyo3::prelude::*;

@@ -1,6 +1,6 @@
 //! Memory layouts, as the engine lays out the inputs of its cases.
 
-use gpuemu_common::{DType, Layout};
+use gpuemu_tensor::{DType, Layout};
 use numpy::PyArrayMethods;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

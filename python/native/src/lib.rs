@@ -24,7 +24,7 @@ use pyo3::prelude::*;
 #[pyo3(name = "_native")]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", gpuemu_daemon::service::VERSION)?;
-    module.add("PROTOCOL_VERSION", gpuemu_common::protocol::PROTOCOL_VERSION)?;
+    module.add("PROTOCOL_VERSION", gpuemu_wire::protocol::PROTOCOL_VERSION)?;
     module.add_class::<client::DaemonConnection>()?;
     module.add_class::<shared_segment::SharedSegment>()?;
     module.add_class::<ready_op::ReadyOp>()?;

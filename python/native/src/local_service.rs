@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use gpuemu_common::config::Environment;
-use gpuemu_common::json::{FromJson, ToJson};
-use gpuemu_common::protocol::Request;
+use gpuemu_config::Environment;
 use gpuemu_daemon::service::Service;
+use gpuemu_model::json::{FromJson, ToJson};
+use gpuemu_wire::protocol::Request;
 use pyo3::prelude::*;
 
 use crate::client_error::exception;

@@ -3,14 +3,6 @@
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
-use gpuemu_common::DType;
-use gpuemu_common::finding::{BugClass, Outcome};
-use gpuemu_common::json::ToJson;
-use gpuemu_common::report::OpReport;
-use gpuemu_common::rng::case_seed;
-use gpuemu_common::shard::Shard;
-use gpuemu_daemon::configured_op::ConfiguredOp;
-use gpuemu_daemon::service::tally::Tally;
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::minimise::{Budget, MinimiseStrategy, minimise};
 use gpuemu_engine::ops::{Expectation, OpError};
@@ -19,6 +11,14 @@ use gpuemu_engine::oracle::state::repeat;
 use gpuemu_engine::oracle::{judge, judge_expected};
 use gpuemu_engine::runner::{RunnerDescription, RunnerKind};
 use gpuemu_engine::{Case, Tolerance, Verdict};
+use gpuemu_model::finding::{BugClass, Outcome};
+use gpuemu_model::json::ToJson;
+use gpuemu_model::report::OpReport;
+use gpuemu_model::shard::Shard;
+use gpuemu_run::configured_op::ConfiguredOp;
+use gpuemu_run::tally::Tally;
+use gpuemu_tensor::DType;
+use gpuemu_tensor::rng::case_seed;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
@@ -42,10 +42,10 @@ const PROGRESS_TIME: Duration = Duration::from_millis(100);
 #[serde(deny_unknown_fields)]
 struct Plan {
     /// Case seeds that come first: failures of earlier runs.
-    #[serde(with = "gpuemu_common::seed_text::list")]
+    #[serde(with = "gpuemu_model::seed_text::list")]
     replayed: Vec<u64>,
     /// Base seed of the others.
-    #[serde(with = "gpuemu_common::seed_text")]
+    #[serde(with = "gpuemu_model::seed_text")]
     base_seed: u64,
     /// Cases in all, those replayed not counted.
     cases: u64,

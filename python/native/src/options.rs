@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use gpuemu_common::DType;
-use gpuemu_common::config::Invariant;
-use gpuemu_common::nearest::nearest;
-use gpuemu_common::protocol::{FuzzConfig, ProjectReference};
-use gpuemu_daemon::configured_op::ConfiguredOp;
-use gpuemu_daemon::failure::Failure;
+use gpuemu_config::Invariant;
+use gpuemu_config::failure::Failure;
 use gpuemu_engine::Tolerance;
 use gpuemu_engine::schema::{Precision, Schema};
+use gpuemu_model::nearest::nearest;
+use gpuemu_model::settings::{FuzzConfig, ProjectReference};
+use gpuemu_run::configured_op::ConfiguredOp;
+use gpuemu_tensor::DType;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use gpuemu_common::config::{self, ConfigError, Environment};
-use gpuemu_common::protocol::ProjectReference;
+use gpuemu_config::{ConfigError, Environment};
+use gpuemu_model::settings::ProjectReference;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
@@ -20,8 +20,8 @@ pub fn project_reference(py: Python<'_>, folder: PathBuf, python: PathBuf) -> Py
         return Err(exception(py, "ClientError", "ConfigError", &message, None));
     }
     let loaded = match start.is_file() {
-        true => config::load_file(start.clone(), &environment),
-        false => config::load(&start, &environment),
+        true => gpuemu_config::load_file(start.clone(), &environment),
+        false => gpuemu_config::load(&start, &environment),
     };
     let reference = match loaded {
         Ok(config) => ProjectReference {

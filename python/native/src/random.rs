@@ -1,8 +1,9 @@
 //! Random tensors, as the engine fills the inputs of its cases.
 
-use gpuemu_common::{DType, Strategy};
 use gpuemu_engine::case::fill::fill_into;
 use gpuemu_engine::case::values::{flag_recipe, recipe};
+use gpuemu_model::Strategy;
+use gpuemu_tensor::DType;
 use numpy::PyArrayMethods;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -2,17 +2,8 @@
 
 use std::sync::Arc;
 
-use gpuemu_common::config::Environment;
-use gpuemu_common::json::ToJson;
-use gpuemu_common::protocol::NamedTensorData;
-use gpuemu_common::report::ValidationResult;
-use gpuemu_common::{DType, Tensor};
-use gpuemu_daemon::configured_op::ConfiguredOp;
-use gpuemu_daemon::executor::{Accepted, Pool};
-use gpuemu_daemon::failure::Failure;
-use gpuemu_daemon::project::Project;
-use gpuemu_daemon::python_runner::parameters_json;
-use gpuemu_daemon::service::result::{Context, result_of};
+use gpuemu_config::Environment;
+use gpuemu_config::failure::Failure;
 use gpuemu_daemon::service::validate::{judge_tensors, named_inputs, parameters_of};
 use gpuemu_engine::case::given::given;
 use gpuemu_engine::case::materialise;
@@ -20,6 +11,16 @@ use gpuemu_engine::ops::gradient::{GRADIENT_BUDGET, GRADIENT_STRATEGY};
 use gpuemu_engine::ops::{self, GradientOp, Op};
 use gpuemu_engine::schema::{Schema, TensorSpec};
 use gpuemu_engine::{Case, Subject, Tolerance, Verdict};
+use gpuemu_model::json::ToJson;
+use gpuemu_model::report::ValidationResult;
+use gpuemu_model::tensor_data::NamedTensorData;
+use gpuemu_run::configured_op::ConfiguredOp;
+use gpuemu_run::project::Project;
+use gpuemu_run::result::reference_failure;
+use gpuemu_run::result::{Context, result_of};
+use gpuemu_runners::executor::{Accepted, Pool};
+use gpuemu_runners::python_runner::parameters_json;
+use gpuemu_tensor::{DType, Tensor};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
@@ -78,7 +79,7 @@ impl ReadyOp {
             let tensors = named_inputs(self.op.subject.schema(), case);
             let bytes: u64 = tensors.iter().map(|(_, tensor)| tensor.storage().len() as u64).sum();
             for (name, tensor) in tensors.iter().filter(|_| bytes <= self.snapshot_bytes) {
-                inputs.0.push((name.clone(), gpuemu_common::protocol::TensorData::base64_as_it_lies(tensor)));
+                inputs.0.push((name.clone(), gpuemu_model::tensor_data::TensorData::base64_as_it_lies(tensor)));
             }
             result.inputs = (!inputs.0.is_empty()).then_some(inputs);
         }
@@ -249,7 +250,7 @@ impl ReadyOp {
         let judged = py.detach(|| -> Result<(Case, Verdict), Failure> {
             let parameters = parameters_of(&self.op, &given)?;
             let (case, verdict) = judge_tensors(&self.op, inputs, outputs, &parameters)?;
-            match Failure::reference(&verdict) {
+            match reference_failure(&verdict) {
                 Some(failure) => Err(failure),
                 None => Ok((case, verdict)),
             }

@@ -2,12 +2,12 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use gpuemu_common::{DType, Tensor};
 use gpuemu_engine::Op;
 use gpuemu_engine::case::Case;
 use gpuemu_engine::ops::{Call, Expectation, OpError};
 use gpuemu_engine::runner::{Buffer, Invocation, Placement, Runner, RunnerDescription, RunnerKind};
 use gpuemu_engine::schema::Schema;
+use gpuemu_tensor::{DType, Tensor};
 use pyo3::prelude::*;
 
 use crate::callable::{CallableRunner, Calling};

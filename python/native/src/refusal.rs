@@ -1,6 +1,6 @@
 //! Refusals of the engine as Python exceptions.
 
-use gpuemu_daemon::failure::Failure;
+use gpuemu_config::failure::Failure;
 use pyo3::prelude::*;
 
 use crate::client_error::exception;

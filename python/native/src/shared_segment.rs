@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use gpuemu_client::shared_memory::Segment;
+use gpuemu_wire::shared_memory::Segment;
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -2,25 +2,27 @@
 
 use std::path::Path;
 
-use gpuemu_common::artifact::{
+use gpuemu_config::failure::Failure;
+use gpuemu_config::{ArtifactChecks, Kernel};
+use gpuemu_model::artifact::OccupancyLaunch;
+use gpuemu_model::artifact::{
     ARTIFACT_VERSION, ArtifactComparison, ArtifactReport, ArtifactStatus, KernelArtifact, KernelReport, KernelStatus,
     LintResult, ToolSearch,
 };
-use gpuemu_common::config::{ArtifactChecks, Kernel};
-use gpuemu_common::json::{FromJson, ToJson};
-use gpuemu_common::nearest::nearest;
-use gpuemu_common::protocol::{ErrorCode, InspectKernels, LaunchOptions, LintOptions, Response, RuleText};
+use gpuemu_model::error_code::ErrorCode;
+use gpuemu_model::json::{FromJson, ToJson};
+use gpuemu_model::nearest::nearest;
 use gpuemu_ptx::diff;
 use gpuemu_ptx::inspect::{ConfiguredKernel, Inspector};
 use gpuemu_ptx::lint::{ProjectRule, invalid_patterns, parse_rules, read_rules, unknown_rule_names};
 use gpuemu_ptx::tools::Toolchain;
+use gpuemu_run::project::Project;
+use gpuemu_run::result::now;
+use gpuemu_store::{ArtifactBaselineRecord, ArtifactRecord};
+use gpuemu_wire::protocol::{InspectKernels, LintOptions, Response, RuleText};
 
 use super::Service;
-use super::result::now;
-use crate::failure::Failure;
 use crate::jobs::Job;
-use crate::project::Project;
-use crate::store::{ArtifactBaselineRecord, ArtifactRecord};
 
 /// How kernels are looked at. Nothing is the way that the project says.
 #[derive(Debug, Default)]
@@ -34,7 +36,7 @@ pub(super) struct Look<'a> {
     /// What kernels are held to beyond their configuration.
     pub lint: LintOptions,
     /// The launch that occupancy is estimated for.
-    pub launch: LaunchOptions,
+    pub launch: OccupancyLaunch,
 }
 
 impl Service {

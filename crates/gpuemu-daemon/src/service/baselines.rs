@@ -1,26 +1,26 @@
 //! Baselines: errors and compiled kernels of a good state, and how today's compare.
 
-use gpuemu_client::fault;
-use gpuemu_common::artifact::KernelReport;
-use gpuemu_common::config::{self, OpSource};
-use gpuemu_common::finding::Outcome;
-use gpuemu_common::json::FromJson;
-use gpuemu_common::protocol::{
-    BaselineReference, BaselineSummary, CompareBaseline, ErrorCode, FuzzConfig, ProjectReference, Response,
-    StoreBaseline,
-};
-use gpuemu_common::report::{ComparisonReport, ComparisonStatus, OpComparison};
+use gpuemu_config::OpSource;
+use gpuemu_config::failure::Failure;
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::{CaseDescriptor, judge};
+use gpuemu_model::artifact::KernelReport;
+use gpuemu_model::error_code::ErrorCode;
+use gpuemu_model::finding::Outcome;
+use gpuemu_model::json::FromJson;
+use gpuemu_model::report::{ComparisonReport, ComparisonStatus, OpComparison};
+use gpuemu_model::settings::{FuzzConfig, ProjectReference};
+use gpuemu_process::fault;
+use gpuemu_run::configured_op::{ConfiguredOp, StartedOp};
+use gpuemu_run::project::Project;
+use gpuemu_run::result::{Context, now, result_of};
+use gpuemu_store::results::outcome_of;
+use gpuemu_store::{BaselineCase, BaselineRecord, StoreError};
+use gpuemu_wire::protocol::{BaselineReference, BaselineSummary, CompareBaseline, Response, StoreBaseline};
 
 use super::Service;
 use super::artifacts::{Kept, Look, compare_kernels, reported_kernels};
-use super::result::{Context, now, outcome_of, result_of};
-use crate::configured_op::{ConfiguredOp, StartedOp};
-use crate::failure::Failure;
 use crate::jobs::Job;
-use crate::project::Project;
-use crate::store::{BaselineCase, BaselineRecord, StoreError};
 
 /// Cases of each op that a baseline keeps.
 const MOST_CASES: usize = 1000;
@@ -48,7 +48,7 @@ impl Service {
         let time = now();
         let mut records = Vec::new();
         // What only a client can run cannot be compared again.
-        let runnable = |op: &&config::Op| op.source != OpSource::Submitted;
+        let runnable = |op: &&gpuemu_config::Op| op.source != OpSource::Submitted;
         for op in project.config.ops.iter().filter(runnable) {
             let Some((run, results)) = self.last_own_run(&project, &op.name, None)? else { continue };
             let cases = results.iter().take(MOST_CASES).map(|result| BaselineCase {
@@ -92,7 +92,7 @@ impl Service {
     pub(super) fn list_baselines(&self, project: &ProjectReference) -> Result<Response, Failure> {
         let project = self.project(project)?;
         let tags = self.store.baseline_tags(&project.key)?;
-        let summary = |tag: crate::store::BaselineTag| BaselineSummary {
+        let summary = |tag: gpuemu_store::BaselineTag| BaselineSummary {
             tag: tag.tag,
             time: tag.time,
             ops: tag.ops,
@@ -237,8 +237,8 @@ impl Service {
     }
 }
 
-fn reported(report: &gpuemu_common::report::RunReport) -> Vec<Before> {
-    let case = |case: &gpuemu_common::report::CaseSummary| BeforeCase {
+fn reported(report: &gpuemu_model::report::RunReport) -> Vec<Before> {
+    let case = |case: &gpuemu_model::report::CaseSummary| BeforeCase {
         descriptor: case.case.clone(),
         outcome: case.outcome,
         absolute: case.max_abs_diff,

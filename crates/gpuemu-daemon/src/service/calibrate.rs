@@ -2,24 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use gpuemu_common::DType;
-use gpuemu_common::config::{OpSource, ToleranceMode, TolerancePair};
-use gpuemu_common::nearest::nearest;
-use gpuemu_common::protocol::{Calibrate, CalibrationReport, DtypeCalibration, ErrorCode, Response};
-use gpuemu_common::rng::case_seed;
+use gpuemu_config::failure::Failure;
+use gpuemu_config::{OpSource, ToleranceMode, TolerancePair};
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::oracle::calibrate::{CalibrationError, Meter, Readings};
 use gpuemu_engine::oracle::envelope::{LEAST_CASES, LEAST_ULPS};
 use gpuemu_engine::{Sampler, Subject};
+use gpuemu_model::error_code::ErrorCode;
+use gpuemu_model::nearest::nearest;
+use gpuemu_run::configured_op::{ConfiguredOp, StartedOp};
+use gpuemu_run::op_definition::float_outputs;
+use gpuemu_run::project::Project;
+use gpuemu_runners::op_runner::OpRunner;
+use gpuemu_tensor::DType;
+use gpuemu_tensor::rng::case_seed;
+use gpuemu_wire::protocol::{Calibrate, CalibrationReport, DtypeCalibration, Response};
 
 use super::Service;
 use super::run::base_seed;
-use crate::configured_op::{ConfiguredOp, StartedOp};
-use crate::failure::Failure;
 use crate::jobs::Job;
-use crate::op_definition::float_outputs;
-use crate::op_runner::OpRunner;
-use crate::project::Project;
 
 /// Cases of each dtype where no number is given.
 const CASES: u64 = 200;

@@ -2,26 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use gpuemu_client::fault;
-use gpuemu_common::finding::Outcome;
-use gpuemu_common::json::{FromJson, ToJson};
-use gpuemu_common::protocol::{
-    BeginCampaign, CampaignReference, CampaignStatus, ErrorCode, FuzzConfig, GetRun, KeepMinimized, KeepPart, Mode,
-    NamedTensorData, Response,
+use gpuemu_config::failure::Failure;
+use gpuemu_model::error_code::ErrorCode;
+use gpuemu_model::finding::Outcome;
+use gpuemu_model::json::{FromJson, ToJson};
+use gpuemu_model::report::{OpReport, OpStatus, RunReport, ValidationResult};
+use gpuemu_model::settings::{FuzzConfig, Mode};
+use gpuemu_model::tensor_data::NamedTensorData;
+use gpuemu_process::fault;
+use gpuemu_run::configured_op::ConfiguredOp;
+use gpuemu_run::merge::merge;
+use gpuemu_run::project::Project;
+use gpuemu_run::result::now;
+use gpuemu_store::results::record_of;
+use gpuemu_store::{CampaignRecord, FailureRecord, ResultRecord, Snapshot, StoreError};
+use gpuemu_wire::protocol::{
+    BeginCampaign, CampaignReference, CampaignStatus, GetRun, KeepMinimized, KeepPart, Response,
 };
-use gpuemu_common::report::{OpReport, OpStatus, RunReport, ValidationResult};
 
-use super::merge::merge;
 use super::op_run::broken_off;
 use super::recording::{check, check_name};
 use super::records::{stored_result, with_inputs};
-use super::result::{now, record_of};
 use super::run::{base_seed, choose, drawn_from, mode_name};
 use super::{Service, VERSION, read_tensors};
-use crate::configured_op::ConfiguredOp;
-use crate::failure::Failure;
-use crate::project::Project;
-use crate::store::{CampaignRecord, FailureRecord, ResultRecord, Snapshot, StoreError};
 
 /// Parts that a campaign has at most: each is a record of its own.
 const MOST_PARTS: u32 = 1 << 20;
@@ -61,7 +64,7 @@ impl Service {
         let seed = base_seed(&project, config);
         let settings = drawn_from(config);
         let (run, time) = (self.store.next_run(), now());
-        let blank = RunReport::blank(VERSION, &project.config, mode_name(Mode::Fuzz));
+        let blank = project.config.blank_report(VERSION, mode_name(Mode::Fuzz));
         let report = RunReport { run, time, seed, settings, ..blank };
         // Results come before the end, and a campaign that is never ended must not look like one that passed.
         let planned = |op: &String| OpReport { planned: iterations, ..broken_off(op) };

@@ -1,16 +1,17 @@
 //! Handing out generated cases.
 
-use gpuemu_common::json::ToJson;
-use gpuemu_common::protocol::{Encoding, GetTestBatch, GetTestCase, Payload, Response, TestCase};
-use gpuemu_common::rng::case_seed;
+use gpuemu_config::failure::Failure;
 use gpuemu_engine::case::materialise;
+use gpuemu_model::json::ToJson;
+use gpuemu_model::tensor_data::Payload;
+use gpuemu_run::configured_op::ConfiguredOp;
+use gpuemu_runners::python_runner::parameters_json;
+use gpuemu_tensor::rng::case_seed;
+use gpuemu_wire::protocol::{Encoding, GetTestBatch, GetTestCase, Response, TestCase};
 
 use super::run::random_seed;
 use super::validate::named_inputs;
 use super::{Answer, Service, write_tensors};
-use crate::configured_op::ConfiguredOp;
-use crate::failure::Failure;
-use crate::python_runner::parameters_json;
 
 /// Cases that one answer carries at most.
 const MOST_CASES: u64 = 10_000;

@@ -1,24 +1,24 @@
 //! What the verdicts of stored runs rest on, for a report that is signed.
 
-use gpuemu_client::fault;
-use gpuemu_common::config::Op as ConfiguredEntry;
-use gpuemu_common::evidence::{CaseEvidence, OpEvidence};
-use gpuemu_common::json::FromJson;
-use gpuemu_common::protocol::{GatherEvidence, Response};
-use gpuemu_common::report::StoredRun;
+use gpuemu_config::Op as ConfiguredEntry;
+use gpuemu_config::failure::Failure;
 use gpuemu_engine::CaseDescriptor;
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::schema::Schema;
+use gpuemu_model::evidence::{CaseEvidence, OpEvidence};
+use gpuemu_model::json::FromJson;
+use gpuemu_model::report::StoredRun;
+use gpuemu_process::fault;
+use gpuemu_run::configured_op::ConfiguredOp;
+use gpuemu_run::project::Project;
+use gpuemu_run::sources;
+use gpuemu_store::results::outcome_of;
+use gpuemu_store::{ResultQuery, ResultRecord, StoreError, StoredOutcome};
+use gpuemu_wire::protocol::{GatherEvidence, Response};
 use sha2::{Digest, Sha256};
 
 use super::Service;
-use super::result::outcome_of;
-use crate::configured_op::ConfiguredOp;
-use crate::failure::Failure;
 use crate::jobs::Job;
-use crate::project::Project;
-use crate::sources;
-use crate::store::{ResultQuery, ResultRecord, StoreError, StoredOutcome};
 
 impl Service {
     /// Gathers what the newest run of each op rests on, and what stands against calling it passed.

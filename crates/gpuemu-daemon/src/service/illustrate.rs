@@ -3,19 +3,20 @@
 
 use std::time::Duration;
 
-use gpuemu_common::json::ToJson;
-use gpuemu_common::picture::ErrorPicture;
-use gpuemu_common::protocol::{ErrorCode, Illustrate, Illustration, Neighbour, Response, SmallestCase};
+use gpuemu_config::failure::Failure;
 use gpuemu_engine::Verdict;
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::minimise::{self, Budget, MinimiseStrategy, Minimised, minimise_case};
 use gpuemu_engine::oracle::judge::run_case;
 use gpuemu_engine::oracle::picture::Drawn;
+use gpuemu_model::error_code::ErrorCode;
+use gpuemu_model::json::ToJson;
+use gpuemu_model::picture::ErrorPicture;
+use gpuemu_run::configured_op::StartedOp;
+use gpuemu_wire::protocol::{Illustrate, Illustration, Neighbour, Response, SmallestCase};
 
 use super::Service;
 use super::replay::Found;
-use crate::configured_op::StartedOp;
-use crate::failure::Failure;
 use crate::jobs::Job;
 
 /// What may be spent on the smallest form of one failure: a report shows several of them.

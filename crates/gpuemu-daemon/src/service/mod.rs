@@ -6,18 +6,14 @@ mod calibrate;
 mod campaign;
 mod cases;
 mod evidence;
-pub mod expected;
 mod illustrate;
-pub mod merge;
 mod op_run;
 mod recording;
 mod records;
 mod replay;
-pub mod result;
 mod run;
 mod stored_report;
 mod streamed;
-pub mod tally;
 pub mod validate;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,22 +21,24 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gpuemu_client::{fault, shared_memory};
-use gpuemu_common::Tensor;
-use gpuemu_common::config::{ConfigError, Daemon, Environment, Storage, load_daemon};
-use gpuemu_common::protocol::{
-    DaemonStatus, Encoding, ErrorCode, NamedTensorData, OpSummary, PROTOCOL_VERSION, Payload, ProjectOnly, Request,
-    Response, TensorData, TreeCounts,
+use gpuemu_config::failure::Failure;
+use gpuemu_config::{ConfigError, Daemon, Environment, Storage, load_daemon};
+use gpuemu_model::error_code::ErrorCode;
+use gpuemu_model::tensor_data::{NamedTensorData, Payload, TensorData};
+use gpuemu_process::fault;
+use gpuemu_run::configured_op::ConfiguredOp;
+use gpuemu_run::project::Project;
+use gpuemu_runners::executor::Pool;
+use gpuemu_store::{Store, StoreError};
+use gpuemu_tensor::Tensor;
+use gpuemu_wire::protocol::{
+    DaemonStatus, Encoding, OpSummary, PROTOCOL_VERSION, ProjectOnly, Request, Response, TreeCounts,
 };
+use gpuemu_wire::shared_memory;
 use thiserror::Error;
 
-use crate::configured_op::ConfiguredOp;
-use crate::executor::Pool;
-use crate::failure::Failure;
 use crate::home::{Home, HomeError};
 use crate::jobs::{Job, Jobs};
-use crate::project::Project;
-use crate::store::{Store, StoreError};
 
 /// gpuemu's version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -119,7 +117,7 @@ impl Service {
     /// Removes what the retention settings no longer keep.
     pub fn clean(&self) -> Result<usize, StoreError> {
         let Some(days) = self.storage.keep_days else { return Ok(0) };
-        let oldest = result::now().saturating_sub(u64::from(days) * 24 * 3_600_000);
+        let oldest = gpuemu_run::result::now().saturating_sub(u64::from(days) * 24 * 3_600_000);
         self.store.retain(None, oldest)
     }
 
@@ -219,7 +217,7 @@ impl Service {
         })
     }
 
-    fn project(&self, reference: &gpuemu_common::protocol::ProjectReference) -> Result<Project, Failure> {
+    fn project(&self, reference: &gpuemu_model::settings::ProjectReference) -> Result<Project, Failure> {
         Project::open(reference, &self.environment)
     }
 

@@ -2,27 +2,29 @@
 
 use std::time::{Duration, Instant};
 
-use gpuemu_client::fault;
-use gpuemu_common::finding::Outcome;
-use gpuemu_common::json::ToJson;
-use gpuemu_common::protocol::{ErrorCode, FuzzConfig};
-use gpuemu_common::report::{OpReport, OpStatus, ValidationResult};
-use gpuemu_common::rng::case_seed;
-use gpuemu_common::shard::Shard;
+use gpuemu_config::failure::Failure;
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::judge;
 use gpuemu_engine::{Case, Verdict};
+use gpuemu_model::error_code::ErrorCode;
+use gpuemu_model::finding::Outcome;
+use gpuemu_model::json::ToJson;
+use gpuemu_model::report::{OpReport, OpStatus, ValidationResult};
+use gpuemu_model::settings::FuzzConfig;
+use gpuemu_model::shard::Shard;
+use gpuemu_process::fault;
+use gpuemu_run::configured_op::{ConfiguredOp, StartedOp};
+use gpuemu_run::project::Project;
+use gpuemu_run::result::{Context, result_of};
+use gpuemu_run::sources::digests;
+use gpuemu_run::tally::{MOST_COMPARED, Tally, facts_of, summary_of};
+use gpuemu_store::results::record_of;
+use gpuemu_store::{FailureRecord, ResultRecord};
+use gpuemu_tensor::rng::case_seed;
 
 use super::Service;
-use super::result::{Context, record_of, result_of};
-use super::tally::{MOST_COMPARED, Tally, facts_of, summary_of};
 use super::validate::snapshot_of;
-use crate::configured_op::{ConfiguredOp, StartedOp};
-use crate::failure::Failure;
 use crate::jobs::Job;
-use crate::project::Project;
-use crate::sources::digests;
-use crate::store::{FailureRecord, ResultRecord};
 
 /// Results that are written together, unless this long has passed.
 const BATCH: usize = 256;

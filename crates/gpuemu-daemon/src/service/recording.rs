@@ -2,16 +2,18 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use gpuemu_common::finding::Outcome;
-use gpuemu_common::json::ToJson;
-use gpuemu_common::protocol::{ErrorCode, RecordResults, Response};
-use gpuemu_common::report::ValidationResult;
+use gpuemu_config::failure::Failure;
+use gpuemu_model::error_code::ErrorCode;
+use gpuemu_model::finding::Outcome;
+use gpuemu_model::json::ToJson;
+use gpuemu_model::report::ValidationResult;
+use gpuemu_run::project::Project;
+use gpuemu_run::result::now;
+use gpuemu_store::results::{record_of, stored_runner};
+use gpuemu_store::{FailureRecord, ResultRecord, Snapshot};
+use gpuemu_wire::protocol::{RecordResults, Response};
 
-use super::result::{now, record_of, stored_runner};
 use super::{Service, read_tensors};
-use crate::failure::Failure;
-use crate::project::Project;
-use crate::store::{FailureRecord, ResultRecord, Snapshot};
 
 /// Bytes of an op's name at most.
 const LONGEST_NAME: usize = 200;

@@ -1,17 +1,20 @@
 //! Stored results and failures.
 
-use gpuemu_client::fault;
-use gpuemu_common::finding::{ElementCounts, Outcome};
-use gpuemu_common::json::{FromJson, ToJson};
-use gpuemu_common::protocol::{ErrorCode, GetResult, ListResults, ListRuns, NamedTensorData, Response, TensorData};
-use gpuemu_common::report::{OpReport, RunReport, StoredRun, ValidationResult};
+use gpuemu_config::failure::Failure;
 use gpuemu_engine::CaseDescriptor;
+use gpuemu_model::error_code::ErrorCode;
+use gpuemu_model::finding::{ElementCounts, Outcome};
+use gpuemu_model::json::{FromJson, ToJson};
+use gpuemu_model::report::{OpReport, RunReport, StoredRun, ValidationResult};
+use gpuemu_model::tensor_data::{NamedTensorData, TensorData};
+use gpuemu_process::fault;
+use gpuemu_run::project::Project;
+use gpuemu_run::result::{now, replay_line};
+use gpuemu_store::results::{outcome_of, stored_runner};
+use gpuemu_store::{FailureRecord, ResultQuery, ResultRecord, RunRecord};
+use gpuemu_wire::protocol::{GetResult, ListResults, ListRuns, Response};
 
 use super::Service;
-use super::result::{now, outcome_of, replay_line, stored_runner};
-use crate::failure::Failure;
-use crate::project::Project;
-use crate::store::{FailureRecord, ResultQuery, ResultRecord, RunRecord};
 
 /// Results that are listed where no number is given.
 const DEFAULT_LIMIT: u64 = 100;

@@ -1,30 +1,35 @@
 //! Running a case again: as it was, shrunk, or with everything shown.
 
-use gpuemu_client::fault;
-use gpuemu_common::finding::{Check, Outcome};
-use gpuemu_common::json::{FromJson, ToJson};
-use gpuemu_common::protocol::{
-    Encoding, ErrorCode, FuzzConfig, Inspection, InspectionStep, Minimize, Minimized, NamedTensorData, Neighbour,
-    Payload, ProjectReference, ReplayCase, ReplayFailures, Replayed, Response, TensorData,
-};
-use gpuemu_common::report::ValidationResult;
-use gpuemu_common::{DType, Tensor};
+use gpuemu_config::failure::Failure;
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::minimise::{Budget, MinimiseStrategy, minimise_case};
 use gpuemu_engine::oracle::allowance::allowance;
 use gpuemu_engine::oracle::judge::run_case;
 use gpuemu_engine::runner::{Runner, RunnerKind};
 use gpuemu_engine::{Case, CaseDescriptor, Verdict, judge};
+use gpuemu_model::error_code::ErrorCode;
+use gpuemu_model::finding::{Check, Outcome};
+use gpuemu_model::json::{FromJson, ToJson};
+use gpuemu_model::report::ValidationResult;
+use gpuemu_model::settings::{FuzzConfig, ProjectReference};
+use gpuemu_model::tensor_data::{NamedTensorData, Payload, TensorData};
+use gpuemu_process::fault;
+use gpuemu_run::configured_op::{ConfiguredOp, StartedOp};
+use gpuemu_run::project::Project;
+use gpuemu_run::result::reference_failure;
+use gpuemu_run::result::{Context, result_of};
+use gpuemu_store::results::{record_of, stored_runner};
+use gpuemu_store::{FailureRecord, ResultQuery, ResultRecord, Snapshot};
+use gpuemu_tensor::{DType, Tensor};
+use gpuemu_wire::protocol::{
+    Encoding, Inspection, InspectionStep, Minimize, Minimized, Neighbour, ReplayCase, ReplayFailures, Replayed,
+    Response,
+};
 
 use super::records::{stored_failure, stored_result};
-use super::result::{Context, record_of, result_of, stored_runner};
 use super::validate::{named_inputs, snapshot_of};
 use super::{Service, write_tensors};
-use crate::configured_op::{ConfiguredOp, StartedOp};
-use crate::failure::Failure;
 use crate::jobs::Job;
-use crate::project::Project;
-use crate::store::{FailureRecord, ResultQuery, ResultRecord, Snapshot};
 
 /// Failures that are looked at for one seed.
 const FAILURES: usize = 1000;
@@ -55,7 +60,7 @@ impl Found {
         let StartedOp { op, runner } = &mut self.started;
         fault!("replay.judge");
         let verdict = judge(&op.subject, &self.case, runner);
-        let failure = runner.broken().map(|error| error.clone().into()).or_else(|| Failure::reference(&verdict));
+        let failure = runner.broken().map(|error| error.clone().into()).or_else(|| reference_failure(&verdict));
         failure.map_or(Ok(verdict), Err)
     }
 }

@@ -4,21 +4,24 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpuemu_client::fault;
-use gpuemu_common::config::Seed;
-use gpuemu_common::protocol::{BaselineReference, ErrorCode, FuzzConfig, FuzzOp, Mode, Response, RunCi};
-use gpuemu_common::report::{ComparisonReport, Conclusion, OpComparison, OpReport, OpStatus, RunReport};
-use gpuemu_common::shard::{RunPart, Shard};
+use gpuemu_config::Seed;
+use gpuemu_config::failure::Failure;
+use gpuemu_model::error_code::ErrorCode;
+use gpuemu_model::report::{ComparisonReport, Conclusion, OpComparison, OpReport, OpStatus, RunReport};
+use gpuemu_model::settings::{FuzzConfig, Mode};
+use gpuemu_model::shard::{RunPart, Shard};
+use gpuemu_process::fault;
+use gpuemu_run::configured_op::ConfiguredOp;
+use gpuemu_run::expected;
+use gpuemu_run::project::Project;
+use gpuemu_run::result::now;
+use gpuemu_store::StoredOutcome;
+use gpuemu_wire::protocol::{BaselineReference, FuzzOp, Response, RunCi};
 
 use super::artifacts::Look;
 use super::op_run::{Plan, broken, broken_off, not_run, run_op};
-use super::result::now;
-use super::{Service, VERSION, expected};
-use crate::configured_op::ConfiguredOp;
-use crate::failure::Failure;
+use super::{Service, VERSION};
 use crate::jobs::Job;
-use crate::project::Project;
-use crate::store::StoredOutcome;
 
 /// A seed that nobody chose.
 pub(super) fn random_seed() -> u64 {
@@ -97,7 +100,7 @@ impl Service {
         job.plan(if plan.until_deadline { 0 } else { plan.cases().saturating_mul(ready.len() as u64) });
         // A run that breaks off has results of cases that passed, and nobody to say that they are not all: this does.
         let begun = ready.iter().map(|(_, op)| OpReport { planned: plan.cases(), ..broken_off(&op.name) }).collect();
-        let blank = || RunReport::blank(VERSION, &project.config, mode_name(request.mode));
+        let blank = || project.config.blank_report(VERSION, mode_name(request.mode));
         self.keep_runs(&project, &RunReport { run: plan.run, time, seed: plan.base_seed, ops: begun, ..blank() })?;
         reports.extend(self.run_all(&project, ready, &plan, request, job));
         reports.sort_by_key(|(place, _)| *place);

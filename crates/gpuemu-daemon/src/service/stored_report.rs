@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use gpuemu_common::finding::Outcome;
-use gpuemu_common::protocol::{ReportStored, Response};
-use gpuemu_common::report::{CaseSummary, Conclusion, DtypeCounts, OpReport, OpStatus, RunReport, StoredRun};
+use gpuemu_config::failure::Failure;
+use gpuemu_model::finding::Outcome;
+use gpuemu_model::report::{CaseSummary, Conclusion, DtypeCounts, OpReport, OpStatus, StoredRun};
+use gpuemu_run::project::Project;
+use gpuemu_store::results::{outcome_of, stored_runner};
+use gpuemu_store::{FailureRecord, ResultQuery, ResultRecord};
+use gpuemu_wire::protocol::{ReportStored, Response};
 
 use super::records::{since, stored_failure, stored_result, stored_run};
-use super::result::{outcome_of, stored_runner};
 use super::{Service, VERSION};
-use crate::failure::Failure;
-use crate::project::Project;
-use crate::store::{FailureRecord, ResultQuery, ResultRecord};
 
 /// What produced an output that a client submitted.
 const SUBMITTED: &str = "submitted output";
@@ -26,7 +26,7 @@ impl Service {
         let mut names: BTreeSet<String> = self.store.ops_with_results(&project.key)?.into_iter().collect();
         names.extend(self.store.runs(&project.key, None, 1)?.into_iter().map(|record| record.op));
         names.retain(|name| request.op_name.as_ref().is_none_or(|wanted| wanted == name));
-        let mut report = RunReport::blank(VERSION, &project.config, "stored");
+        let mut report = project.config.blank_report(VERSION, "stored");
         for name in names {
             let query = ResultQuery { op: Some(name), since, limit: 1, ..ResultQuery::default() };
             if let Some((op, time)) = self.report_op(&project, query)? {

@@ -2,19 +2,20 @@
 
 use std::ops::Range;
 
-use gpuemu_client::fault;
-use gpuemu_client::shared_memory::SharedBytes;
-use gpuemu_common::Tensor;
-use gpuemu_common::protocol::{TensorData, ValidateOp};
-use gpuemu_common::tensor::{contiguous_strides, element_count};
+use gpuemu_config::failure::Failure;
 use gpuemu_engine::case::given::{Form, describe};
 use gpuemu_engine::oracle::parts::{Side, divisible, judge_parts};
 use gpuemu_engine::schema::{Parameters, TensorSpec};
 use gpuemu_engine::{Case, Verdict};
+use gpuemu_model::tensor_data::TensorData;
+use gpuemu_process::fault;
+use gpuemu_run::configured_op::ConfiguredOp;
+use gpuemu_tensor::Tensor;
+use gpuemu_tensor::tensor::{contiguous_strides, element_count};
+use gpuemu_wire::protocol::ValidateOp;
+use gpuemu_wire::shared_memory::SharedBytes;
 
 use super::validate::{IDENTITY_BYTES, identity};
-use crate::configured_op::ConfiguredOp;
-use crate::failure::Failure;
 
 /// A contiguous tensor in shared memory.
 struct SharedTensor {

@@ -1,26 +1,29 @@
 //! Judging outputs that a client computed.
 
-use gpuemu_client::fault;
-use gpuemu_common::Tensor;
-use gpuemu_common::json::ToJson;
-use gpuemu_common::protocol::{NamedTensorData, Response, SubmitOutput, TensorData, ValidateOp};
-use gpuemu_common::rng::blake2b;
+use gpuemu_config::failure::Failure;
 use gpuemu_engine::case::given::{Form, given};
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::ops::check_domains;
 use gpuemu_engine::oracle::judge_given;
 use gpuemu_engine::schema::{Parameters, Schema};
 use gpuemu_engine::{Case, Verdict};
+use gpuemu_model::json::ToJson;
+use gpuemu_model::tensor_data::{NamedTensorData, TensorData};
+use gpuemu_process::fault;
+use gpuemu_run::configured_op::ConfiguredOp;
+use gpuemu_run::op_definition::set_parameter;
+use gpuemu_run::project::Project;
+use gpuemu_run::result::reference_failure;
+use gpuemu_run::result::{Context, result_of};
+use gpuemu_runners::python_program::match_outputs;
+use gpuemu_store::results::record_of;
+use gpuemu_store::{FailureRecord, Snapshot, StoreError};
+use gpuemu_tensor::Tensor;
+use gpuemu_tensor::rng::blake2b;
+use gpuemu_wire::protocol::{Response, SubmitOutput, ValidateOp};
 use serde_json::{Map, Value};
 
-use super::result::{Context, record_of, result_of};
 use super::{Service, read_tensor, read_tensors, streamed};
-use crate::configured_op::ConfiguredOp;
-use crate::failure::Failure;
-use crate::op_definition::set_parameter;
-use crate::project::Project;
-use crate::python_program::match_outputs;
-use crate::store::{FailureRecord, Snapshot, StoreError};
 
 impl Service {
     /// Judges an output for inputs of the client's own.
@@ -61,9 +64,9 @@ impl Service {
         op: &ConfiguredOp,
         case: &Case,
         verdict: &Verdict,
-        settings: &gpuemu_common::protocol::FuzzConfig,
+        settings: &gpuemu_model::settings::FuzzConfig,
     ) -> Result<Response, Failure> {
-        if let Some(failure) = Failure::reference(verdict) {
+        if let Some(failure) = reference_failure(verdict) {
             return Err(failure);
         }
         let run = self.store.next_run();

@@ -5,7 +5,7 @@
 //! which takes as long as computing it. Intrinsics, because the compiler makes gathers or scalar
 //! code of a transposition that is written with arrays.
 
-use gpuemu_common::rng::BlockStreams;
+use gpuemu_tensor::rng::BlockStreams;
 
 /// Fills the blocks of a group. False, and nothing written, where the group is not whole, not aligned
 /// to float32, or the processor lacks the instructions.
@@ -25,7 +25,7 @@ pub fn fill_uniform_f32(_low: f64, _width: f64, _streams: &BlockStreams, _bytes:
 mod kernel {
     use std::arch::x86_64::*;
 
-    use gpuemu_common::rng::{BLOCK_ELEMENTS, BlockStreams, LANES};
+    use gpuemu_tensor::rng::{BLOCK_ELEMENTS, BlockStreams, LANES};
 
     /// Blocks that share a register, a 64-bit word each.
     const BLOCKS: usize = 8;

@@ -1,11 +1,10 @@
 //! Filling a tensor from its block streams: over all cores where there are many blocks, and the
 //! commonest kind in vector lanes, one block each.
 
+use gpuemu_tensor::rng::{BLOCK_ELEMENTS, BlockStreams, LANES, unit};
+use gpuemu_tensor::{DType, Stream};
 use multiversion::multiversion;
 use rayon::prelude::*;
-
-use gpuemu_common::rng::{BLOCK_ELEMENTS, BlockStreams, LANES, unit};
-use gpuemu_common::{DType, Stream};
 
 use super::avx512;
 use super::values::Recipe;

@@ -2,7 +2,8 @@
 
 use thiserror::Error;
 
-use gpuemu_common::{DType, Layout, Strategy, Tensor};
+use gpuemu_model::Strategy;
+use gpuemu_tensor::{DType, Layout, Tensor};
 
 use super::{Case, CaseDescriptor, CaseError, GIVEN};
 use crate::schema::{Parameters, Schema, Sizes, TensorSpec};

@@ -7,16 +7,16 @@ pub mod sampler;
 pub mod shapes;
 pub mod values;
 
+use gpuemu_model::json::ToJson;
+use gpuemu_model::seed_text;
+use gpuemu_tensor::{DType, Tensor, TensorError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use gpuemu_common::json::ToJson;
-use gpuemu_common::{DType, Tensor, TensorError, seed_text};
-
 use crate::schema::{Domain, Parameters, Schema, Sizes, TensorSpec};
 
-pub use gpuemu_common::Layout;
+pub use gpuemu_tensor::Layout;
 pub use sampler::{Coverage, Sampler};
 pub use values::Strategy;
 
@@ -63,7 +63,7 @@ impl ToJson for CaseDescriptor {
     }
 }
 
-gpuemu_common::read_json!(CaseDescriptor);
+gpuemu_model::read_json!(CaseDescriptor);
 
 /// Elements that all tensors of a case may have together.
 pub const MOST_ELEMENTS: usize = 1 << 31;
@@ -194,7 +194,7 @@ fn input(spec: &TensorSpec, descriptor: &CaseDescriptor, given: Option<&values::
     let layout = descriptor.layout_of(&spec.name).for_shape(&shape);
     let named = |source| CaseError::Tensor { tensor: spec.name.clone(), source: Box::new(source) };
     let stored = layout.stored_shape(&shape);
-    let count = gpuemu_common::tensor::element_count(dtype, &stored).map_err(named)?;
+    let count = gpuemu_tensor::tensor::element_count(dtype, &stored).map_err(named)?;
     let (seed, strategy) = (descriptor.seed, descriptor.strategy);
     let recipe = match &spec.domain {
         _ if dtype == DType::Bool => values::flag_recipe(seed, &spec.name),
@@ -233,11 +233,11 @@ fn arrange(spec: &TensorSpec, dtype: DType, descriptor: &CaseDescriptor, width: 
     match &spec.domain {
         Domain::NonNegativeUnless { flag } if descriptor.parameters.flag(flag) => return,
         Domain::NonPositive => {
-            gpuemu_common::tensor::decode_slice(dtype, elements, &mut values);
+            gpuemu_tensor::tensor::decode_slice(dtype, elements, &mut values);
             values.iter_mut().for_each(|value| *value = -value.abs());
         }
         Domain::Positive | Domain::NonNegative | Domain::NonNegativeUnless { .. } => {
-            gpuemu_common::tensor::decode_slice(dtype, elements, &mut values);
+            gpuemu_tensor::tensor::decode_slice(dtype, elements, &mut values);
             for value in &mut values {
                 *value = value.abs();
                 if spec.domain == Domain::Positive && (value.is_nan() || *value == 0.0) {
@@ -246,14 +246,14 @@ fn arrange(spec: &TensorSpec, dtype: DType, descriptor: &CaseDescriptor, width: 
             }
         }
         Domain::Offsets { end } => {
-            gpuemu_common::tensor::decode_slice(dtype, elements, &mut values);
+            gpuemu_tensor::tensor::decode_slice(dtype, elements, &mut values);
             values.sort_by(f64::total_cmp);
             if let (Some(end), [first, .., last]) = (end.evaluate(&descriptor.sizes), &mut values[..]) {
                 (*first, *last) = (0.0, end as f64);
             }
         }
         Domain::Permutation { count } => {
-            gpuemu_common::tensor::decode_slice(dtype, elements, &mut values);
+            gpuemu_tensor::tensor::decode_slice(dtype, elements, &mut values);
             let count = count.evaluate(&descriptor.sizes).unwrap_or(0);
             for row in values.chunks_exact_mut(width.max(1)) {
                 let length = row.len();
@@ -266,5 +266,5 @@ fn arrange(spec: &TensorSpec, dtype: DType, descriptor: &CaseDescriptor, width: 
         }
         Domain::Real | Domain::Probability | Domain::Range { .. } | Domain::Whole => return,
     }
-    gpuemu_common::tensor::encode_slice(dtype, &values, elements);
+    gpuemu_tensor::tensor::encode_slice(dtype, &values, elements);
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use gpuemu_common::rng::case_seed;
-use gpuemu_common::{DType, Stream};
+use gpuemu_tensor::rng::case_seed;
+use gpuemu_tensor::{DType, Stream};
 
 use super::shapes::draw_case_sizes;
 use super::{CaseDescriptor, GENERATOR_VERSION, Layout, Strategy};

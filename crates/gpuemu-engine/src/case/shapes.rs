@@ -1,7 +1,7 @@
 //! Sizes of dims, drawn by class: degenerate, tile residues, ragged multiples, primes, powers of
 //! two and their neighbours, long reductions. Mirrored in `python/gpuemu/rng.py`.
 
-use gpuemu_common::Stream;
+use gpuemu_tensor::Stream;
 
 use crate::schema::{DimensionSpec, Schema, Sizes};
 

@@ -2,11 +2,11 @@
 //! `+ - * /`, floor and conversions are used, so the bytes are the same on every machine.
 //! Mirrored in `python/gpuemu/rng.py`; both are checked against `testdata/rng_vectors.json`.
 
-use gpuemu_common::float_format::power_of_two;
-use gpuemu_common::rng::{bell, unit};
-use gpuemu_common::{DType, FloatFormat, Stream};
+use gpuemu_tensor::float_format::power_of_two;
+use gpuemu_tensor::rng::{bell, unit};
+use gpuemu_tensor::{DType, FloatFormat, Stream};
 
-pub use gpuemu_common::strategy::{Strategy, UnknownStrategy};
+pub use gpuemu_model::strategy::{Strategy, UnknownStrategy};
 
 /// A strategy with everything decided that one tensor needs: a function from word to value.
 #[derive(Debug, Clone, PartialEq)]

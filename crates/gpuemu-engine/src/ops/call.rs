@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use gpuemu_common::{DType, Tensor};
+use gpuemu_tensor::{DType, Tensor};
 
 use super::expectation::Expectation;
 use crate::case::Case;

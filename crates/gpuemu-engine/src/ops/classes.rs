@@ -1,7 +1,7 @@
 //! Which declarations of precision change an op's bound: found out, not listed, by asking for the bound of generated
 //! cases under each.
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 
 use super::{Call, Expectation, Op};
 use crate::case::{Case, Sampler, materialise};

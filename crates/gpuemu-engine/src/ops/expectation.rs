@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 
 /// Why an element is not judged by its bound alone.
 #[derive(Debug, Clone, Copy, PartialEq)]

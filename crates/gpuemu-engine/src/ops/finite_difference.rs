@@ -4,9 +4,9 @@
 //! truncation, and the reference's own fp64 bound over the step is the error of rounding. A kink shows as second
 //! differences that do not grow with the step.
 
-use gpuemu_common::float_format::{exponent_of, power_of_two};
-use gpuemu_common::rng::unit;
-use gpuemu_common::{DType, FloatFormat, Stream, Tensor};
+use gpuemu_tensor::float_format::{exponent_of, power_of_two};
+use gpuemu_tensor::rng::unit;
+use gpuemu_tensor::{DType, FloatFormat, Stream, Tensor};
 
 use super::{Call, Op, OpError};
 use crate::case::Case;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use thiserror::Error;
 
-use gpuemu_common::{DType, FloatFormat, Tensor};
+use gpuemu_tensor::{DType, FloatFormat, Tensor};
 
 use super::finite_difference::{Slope, Study};
 use super::{Call, Expectation, Op, OpError};

@@ -127,7 +127,7 @@ pub fn search(words: &[String]) -> Vec<Arc<dyn Op>> {
 
 /// The built-in name closest to a misspelt one.
 pub fn nearest(name: &str) -> Option<&'static str> {
-    gpuemu_common::nearest::nearest(name, builtin().iter().map(|op| op.schema().name.as_str()))
+    gpuemu_model::nearest::nearest(name, builtin().iter().map(|op| op.schema().name.as_str()))
 }
 
 #[cfg(test)]

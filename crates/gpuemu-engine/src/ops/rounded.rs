@@ -316,7 +316,7 @@ impl Expectation {
 mod tests {
     use super::*;
     use crate::schema::Precision;
-    use gpuemu_common::DType;
+    use gpuemu_tensor::DType;
     use proptest::prelude::*;
 
     fn arithmetic() -> Arithmetic {

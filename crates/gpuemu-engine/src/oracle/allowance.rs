@@ -1,7 +1,7 @@
 //! How far an output may be from what is expected, element by element, as a plain number: what somebody who
 //! knows nothing of rounding cells can compare a difference with.
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 
 use super::compare::Rule;
 use crate::ops::Expectation;

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 
 use super::compare::read_bits;
 use crate::ops::Expectation;
@@ -44,8 +44,8 @@ pub fn bias(dtype: DType, bytes: &[u8], expectation: &Expectation) -> Option<f64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpuemu_common::Stream;
-    use gpuemu_common::rng::unit;
+    use gpuemu_tensor::Stream;
+    use gpuemu_tensor::rng::unit;
 
     fn sample(shift: f64) -> Option<f64> {
         let mut stream = Stream::new(5, "bias");

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use gpuemu_common::DType;
-use gpuemu_common::rng::case_seed;
+use gpuemu_tensor::DType;
+use gpuemu_tensor::rng::case_seed;
 use thiserror::Error;
 
 use super::allowance::allowance;

@@ -2,7 +2,7 @@
 //! rounds once returns a value whose cell lies within δ of y, so the test needs no `u·|y|` term,
 //! which would hide every bias under one ulp.
 
-use gpuemu_common::{DType, FloatFormat};
+use gpuemu_tensor::{DType, FloatFormat};
 
 use crate::schema::FinalRounding;
 
@@ -185,7 +185,7 @@ mod tests {
         #[test]
         fn truncation_has_a_one_sided_cell(mantissa in 1.0f64..2.0, exponent in -10i32..10) {
             let y = mantissa * 2f64.powi(exponent);
-            let ulp = gpuemu_common::FloatFormat::BF16.ulp(y);
+            let ulp = gpuemu_tensor::FloatFormat::BF16.ulp(y);
             let truncated = (y / ulp).floor() * ulp;
             let bits = DType::BF16.encode(truncated);
             prop_assert_eq!(distance_to_cell(DType::BF16, bits, y, FinalRounding::TowardZero), 0.0);

@@ -6,7 +6,7 @@ use std::ops::Range;
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 
 use super::cell::{Mismatch, judge_element};
 use super::tolerance::{BOUND_FACTOR, NEAR_SHARE, Tolerance};
@@ -356,7 +356,7 @@ mod tests {
             let dtype = [DType::F32, DType::BF16, DType::F16][choice];
             let tolerance = if fixed { Tolerance::Fixed { atol: 1e-3, rtol: 1e-3 } } else { Tolerance::Bound };
             let rule = rule(dtype, tolerance);
-            let mut stream = gpuemu_common::Stream::new(seed, "compare");
+            let mut stream = gpuemu_tensor::Stream::new(seed, "compare");
             let mut expectation = Expectation::default();
             let mut bytes = Vec::new();
             for _ in 0..37 {

@@ -1,7 +1,7 @@
 //! Decoys: outputs that are plainly wrong. A case that would accept all of them proves nothing.
 
-pub use gpuemu_common::finding::Decoy;
-use gpuemu_common::tensor::encode_slice;
+pub use gpuemu_model::finding::Decoy;
+use gpuemu_tensor::tensor::encode_slice;
 
 use super::compare::Rule;
 use crate::ops::{ExcuseKind, Expectation};
@@ -105,7 +105,7 @@ fn differs(rule: &Rule, window: &Expectation, values: &[f64]) -> bool {
 mod tests {
     use super::*;
     use crate::oracle::Tolerance;
-    use gpuemu_common::DType;
+    use gpuemu_tensor::DType;
 
     #[test]
     fn a_tight_rule_rejects_every_decoy_and_a_loose_one_none() {

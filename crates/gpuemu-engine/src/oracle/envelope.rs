@@ -3,7 +3,7 @@
 //! The error of a case is the largest |out − y|/(1 + |y|) of its elements. With t as both atol and rtol a case
 //! passes exactly if its error is at most t, so one number a case is all that is needed.
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 
 use super::tolerance::Tolerance;
 

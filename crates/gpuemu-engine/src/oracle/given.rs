@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gpuemu_common::Tensor;
+use gpuemu_tensor::Tensor;
 
 use super::judge::{Prepared, Runs, blank, check_form, judge_outputs, runner_failed, settle, settle_expected};
 use super::subject::Subject;

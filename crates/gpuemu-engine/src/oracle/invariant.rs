@@ -1,6 +1,6 @@
 //! Structural properties that the user demands of an output, whatever the reference says.
 
-use gpuemu_common::config::Invariant;
+use gpuemu_config::Invariant;
 
 use super::compare::Rule;
 use super::structure::coordinates;
@@ -28,7 +28,7 @@ pub fn check(
     expectation: &Expectation,
 ) -> Option<Finding> {
     let mut values = Vec::new();
-    gpuemu_common::tensor::decode_slice(rule.dtype, bytes, &mut values);
+    gpuemu_tensor::tensor::decode_slice(rule.dtype, bytes, &mut values);
     let output = Output { rule, shape, values: &values, expectation };
     let violation = match invariant {
         // Shapes are compared before any value is.
@@ -160,7 +160,7 @@ impl Output<'_> {
 
 #[cfg(test)]
 mod tests {
-    use gpuemu_common::{DType, Tensor};
+    use gpuemu_tensor::{DType, Tensor};
 
     use super::*;
     use crate::oracle::tolerance::Tolerance;

@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use gpuemu_common::rng::escalation_seed;
-use gpuemu_common::{DType, Stream, Tensor};
+use gpuemu_tensor::rng::escalation_seed;
+use gpuemu_tensor::{DType, Stream, Tensor};
 
 use super::compare::{Comparison, Rule};
 use super::measure::measure;

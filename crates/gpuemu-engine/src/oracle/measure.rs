@@ -1,7 +1,7 @@
 //! How large the errors of an output are, whether or not they are allowed: what baselines are
 //! compared by and warnings are given for.
 
-use gpuemu_common::tensor::decode_slice;
+use gpuemu_tensor::tensor::decode_slice;
 use rayon::prelude::*;
 
 use super::compare::{Rule, read_bits};
@@ -79,7 +79,7 @@ fn errors_of(
 
 #[cfg(test)]
 mod tests {
-    use gpuemu_common::{DType, Tensor};
+    use gpuemu_tensor::{DType, Tensor};
 
     use super::*;
     use crate::oracle::tolerance::Tolerance;

@@ -1,7 +1,7 @@
 //! Memory discipline: what a run left behind in buffers that belong to the engine.
 
 use super::judge::Prepared;
-use gpuemu_common::Tensor;
+use gpuemu_tensor::Tensor;
 
 use crate::runner::{Buffer, Invocation, RunnerDescription};
 use crate::verdict::{BugClass, Check, Finding};
@@ -45,7 +45,7 @@ fn check_gaps(name: &str, buffer: &Buffer, before: &Tensor, findings: &mut Vec<F
     }
     let mut element = vec![false; data.len() / size];
     let visit = |position: usize| element[position] = true;
-    gpuemu_common::tensor::for_each_position(before.shape(), before.strides(), before.offset(), visit);
+    gpuemu_tensor::tensor::for_each_position(before.shape(), before.strides(), before.offset(), visit);
     let pairs = data.chunks_exact(size).zip(original.chunks_exact(size)).zip(&element);
     let changed: Vec<usize> =
         pairs.enumerate().filter(|(_, ((now, then), inside))| !**inside && now != then).map(|(at, _)| at).collect();

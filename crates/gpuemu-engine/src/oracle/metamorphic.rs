@@ -3,7 +3,7 @@
 //! The transformed inputs are judged against the reference evaluated on them. The outputs of the
 //! two cases are not required to agree in bits: a kernel may tile another shape otherwise.
 
-use gpuemu_common::{Stream, Tensor};
+use gpuemu_tensor::{Stream, Tensor};
 
 use crate::case::{Case, Strategy, materialise};
 use crate::schema::{Property, Schema};

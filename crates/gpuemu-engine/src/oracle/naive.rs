@@ -1,8 +1,8 @@
 //! The usual check, as people run it: `allclose` on one shape with a few random inputs. It is run
 //! beside ours, so that "the usual check accepts this" is a measurement.
 
-use gpuemu_common::DType;
-use gpuemu_common::rng::case_seed;
+use gpuemu_tensor::DType;
+use gpuemu_tensor::rng::case_seed;
 
 use super::judge::run_case;
 use super::subject::Subject;
@@ -133,7 +133,7 @@ pub fn accepted(
 fn allclose(buffer: &Buffer, expected: &[f64], tolerance: Tolerance) -> bool {
     let dtype = buffer.dtype();
     let mut out = Vec::new();
-    gpuemu_common::tensor::decode_slice(dtype, &buffer.contiguous_bytes(), &mut out);
+    gpuemu_tensor::tensor::decode_slice(dtype, &buffer.contiguous_bytes(), &mut out);
     out.iter().zip(expected).all(|(out, y)| {
         let rounded = dtype.decode(dtype.encode(*y));
         (out - rounded).abs() <= tolerance.allowed(rounded, 0.0)

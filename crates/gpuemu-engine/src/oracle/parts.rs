@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use gpuemu_common::Tensor;
+use gpuemu_tensor::Tensor;
 use rayon::prelude::*;
 
 use super::given::{submitted, submitted_verdict};
@@ -139,7 +139,7 @@ fn judge_part(
 
 #[cfg(test)]
 mod tests {
-    use gpuemu_common::DType;
+    use gpuemu_tensor::DType;
 
     use super::*;
     use crate::case::given::{Form, describe, given};

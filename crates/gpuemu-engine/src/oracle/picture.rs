@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use gpuemu_common::picture::{
+use gpuemu_model::picture::{
     ElementError, ErrorHistogram, ErrorPicture, HeatMap, HistogramBin, Profile, Window, WindowElement,
 };
 

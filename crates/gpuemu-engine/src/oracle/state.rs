@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use gpuemu_common::Stream;
-use gpuemu_common::rng::escalation_seed;
+use gpuemu_tensor::Stream;
+use gpuemu_tensor::rng::escalation_seed;
 
 use super::judge::{Prepared, run, runner_failed};
 use super::memory::FIRST_POISON;

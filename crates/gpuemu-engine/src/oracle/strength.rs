@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 use serde::Serialize;
 
 use super::decoy::Decoy;

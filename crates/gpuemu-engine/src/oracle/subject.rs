@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use gpuemu_common::DType;
-use gpuemu_common::config::Invariant;
+use gpuemu_config::Invariant;
+use gpuemu_tensor::DType;
 
 use super::compare::{Forgiven, Rule};
 use super::tolerance::Tolerance;

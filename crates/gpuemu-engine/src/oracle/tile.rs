@@ -1,6 +1,6 @@
 //! Guesses the tile that a kernel works in from where its errors begin and end.
 
-use gpuemu_common::picture::{Tile, TileEvidence};
+use gpuemu_model::picture::{Tile, TileEvidence};
 
 /// Tile sizes that kernels use.
 const TILES: [usize; 8] = [8, 16, 32, 64, 128, 256, 512, 1024];

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 
 /// c: the safety factor on δ, fixed by measurement on correct kernels.
 pub const BOUND_FACTOR: f64 = 1.25;

@@ -1,8 +1,8 @@
 //! Buffers with guard bands, so that a store outside of a tensor leaves a mark.
 
-use gpuemu_common::storage::ALIGNMENT;
-use gpuemu_common::tensor::contiguous_strides;
-use gpuemu_common::{DType, Storage, Tensor, TensorError};
+use gpuemu_tensor::storage::ALIGNMENT;
+use gpuemu_tensor::tensor::contiguous_strides;
+use gpuemu_tensor::{DType, Storage, Tensor, TensorError};
 
 /// Bytes of guard on each side of a buffer.
 pub const GUARD_BYTES: usize = 4 * ALIGNMENT;
@@ -108,7 +108,7 @@ impl Buffer {
     pub fn contiguous_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let (memory, size) = (self.memory.as_bytes(), self.dtype.size());
-        gpuemu_common::tensor::gather(memory, size, &self.shape, &self.strides, self.offset, &mut bytes);
+        gpuemu_tensor::tensor::gather(memory, size, &self.shape, &self.strides, self.offset, &mut bytes);
         bytes
     }
 

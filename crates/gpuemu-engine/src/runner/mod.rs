@@ -6,10 +6,9 @@ pub mod buffer;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use gpuemu_tensor::{DType, Tensor};
 use serde::Serialize;
 use thiserror::Error;
-
-use gpuemu_common::{DType, Tensor};
 
 pub use buffer::{Buffer, GuardDamage};
 

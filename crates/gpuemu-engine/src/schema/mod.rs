@@ -8,10 +8,10 @@ pub mod tensor_spec;
 
 use serde::Serialize;
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 
 pub use dimension::{DimensionSpec, Expression, Sizes};
-pub use gpuemu_common::precision::{FinalRounding, Precision, SummationOrder, Units, VarianceForm};
+pub use gpuemu_model::precision::{FinalRounding, Precision, SummationOrder, Units, VarianceForm};
 pub use parameter::{ParameterSpec, Parameters, Scalar};
 pub use property::Property;
 pub use signature::SignatureError;
@@ -266,6 +266,6 @@ impl Schema {
             "name": self.name, "inputs": self.inputs, "outputs": self.outputs,
             "parameters": self.parameters, "dimensions": self.dimensions,
         });
-        gpuemu_common::rng::blake2b(8).hash(identity.to_string().as_bytes()).to_hex().to_string()
+        gpuemu_tensor::rng::blake2b(8).hash(identity.to_string().as_bytes()).to_hex().to_string()
     }
 }

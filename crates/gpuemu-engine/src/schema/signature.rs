@@ -17,7 +17,7 @@
 
 use thiserror::Error;
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 
 use super::dimension::{DimensionSpec, Expression};
 use super::parameter::{ParameterSpec, Scalar};

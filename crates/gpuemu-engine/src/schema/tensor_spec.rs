@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 
 use super::dimension::{Expression, Sizes};
 

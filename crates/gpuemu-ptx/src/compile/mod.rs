@@ -8,7 +8,7 @@ mod triton;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gpuemu_common::config::{CompileTable, SourceKind, architecture_number};
+use gpuemu_config::{CompileTable, SourceKind, architecture_number};
 use thiserror::Error;
 
 use crate::tools::Toolchain;

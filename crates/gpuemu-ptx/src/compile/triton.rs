@@ -85,7 +85,7 @@ pub(super) fn compile(
 
 #[cfg(test)]
 mod tests {
-    use gpuemu_common::config::CompileTable;
+    use gpuemu_config::CompileTable;
 
     /// The program refuses what is nothing, and says how it is written.
     #[test]

@@ -178,7 +178,7 @@ impl Search {
 mod tests {
     use super::*;
     use crate::flow::uses::tests::with_code;
-    use gpuemu_common::Stream;
+    use gpuemu_tensor::Stream;
 
     /// Blocks that are on every way from a block to the end, by trying to do without each.
     fn by_definition(graph: &Graph, reversed: &Reversed, block: usize) -> Vec<usize> {

@@ -1,6 +1,6 @@
 //! Figures of an entry, and why some are missing.
 
-use gpuemu_common::artifact::{CompiledMetrics, EntryMetrics, KernelArtifact};
+use gpuemu_model::artifact::{CompiledMetrics, EntryMetrics, KernelArtifact};
 
 /// What was measured, for each architecture; measures of PTX have one figure, of no architecture.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

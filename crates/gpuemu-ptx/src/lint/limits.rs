@@ -1,7 +1,7 @@
 //! Limits on what the assembler made of a kernel.
 
-use gpuemu_common::artifact::{CompiledMetrics, EntryMetrics, KernelArtifact};
-use gpuemu_common::config::ArtifactChecks;
+use gpuemu_config::ArtifactChecks;
+use gpuemu_model::artifact::{CompiledMetrics, EntryMetrics, KernelArtifact};
 
 use super::figures::Figures;
 use super::report::{Place, Report};

@@ -22,9 +22,9 @@ mod tests;
 
 use std::collections::{HashMap, HashSet};
 
-use gpuemu_common::artifact::{EntryMetrics, KernelArtifact, LintResult};
-use gpuemu_common::config::ArtifactChecks;
-use gpuemu_common::nearest::nearest;
+use gpuemu_config::ArtifactChecks;
+use gpuemu_model::artifact::{EntryMetrics, KernelArtifact, LintResult};
+use gpuemu_model::nearest::nearest;
 
 use self::calls::{Seen, functions_that_wait, reached};
 use self::function::Analysed;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use gpuemu_common::artifact::{EntryMetrics, KernelArtifact};
-use gpuemu_common::config::ArtifactChecks;
+use gpuemu_config::ArtifactChecks;
+use gpuemu_model::artifact::{EntryMetrics, KernelArtifact};
 
 use super::figures::Figures;
 use super::glob;

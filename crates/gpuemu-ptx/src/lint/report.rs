@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use gpuemu_common::artifact::{LintFinding, LintResult, NotChecked, Origin, Severity};
-use gpuemu_common::config::ArtifactChecks;
+use gpuemu_config::ArtifactChecks;
+use gpuemu_model::artifact::{LintFinding, LintResult, NotChecked, Origin, Severity};
 
 use super::rule::Rule;
 use crate::code::Step;

@@ -1,6 +1,6 @@
 //! The rules that are built in.
 
-use gpuemu_common::artifact::Severity;
+use gpuemu_model::artifact::Severity;
 
 /// A rule of the linter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

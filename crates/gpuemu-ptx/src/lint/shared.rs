@@ -1,6 +1,6 @@
 //! The limit of shared memory.
 
-use gpuemu_common::artifact::EntryMetrics;
+use gpuemu_model::artifact::EntryMetrics;
 
 use super::report::{Place, Report};
 use super::rule::SHARED_MEMORY_LIMIT;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gpuemu_common::artifact::GlobalAccess;
+use gpuemu_model::artifact::GlobalAccess;
 
 use super::steps;
 use crate::code::Code;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use gpuemu_common::artifact::Constants;
+use gpuemu_model::artifact::Constants;
 
 use super::memory::Declared;
 use super::steps;

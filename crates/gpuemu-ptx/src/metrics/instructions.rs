@@ -1,6 +1,6 @@
 //! Instructions by what they do.
 
-use gpuemu_common::artifact::InstructionCounts;
+use gpuemu_model::artifact::InstructionCounts;
 
 use super::steps;
 use crate::code::Code;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gpuemu_common::artifact::{MemoryUse, MemoryVariable, RegisterClass};
+use gpuemu_model::artifact::{MemoryUse, MemoryVariable, RegisterClass};
 
 use crate::code::{Code, Meaning, ModuleNames};
 use crate::syntax::{AddressBase, Declaration, Operand, ScalarType, StateSpace, Variable};

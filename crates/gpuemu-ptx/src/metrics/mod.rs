@@ -6,7 +6,7 @@ mod constants;
 mod instructions;
 mod memory;
 
-use gpuemu_common::artifact::{BlockSize, EntryMetrics};
+use gpuemu_model::artifact::{BlockSize, EntryMetrics};
 
 use crate::code::{Code, ModuleNames};
 use crate::flow;

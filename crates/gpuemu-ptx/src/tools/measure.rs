@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use gpuemu_common::artifact::{CompiledMetrics, NotMeasured, ToolUse};
+use gpuemu_model::artifact::{CompiledMetrics, NotMeasured, ToolUse};
 use tempfile::TempDir;
 
 use super::cuobjdump::{self, ResourceUsage};

@@ -12,7 +12,7 @@ pub mod sass;
 mod search;
 mod toolchain;
 
-pub use gpuemu_common::artifact::ToolSearch;
+pub use gpuemu_model::artifact::ToolSearch;
 pub use measure::{Assembled, ToolMeasures};
 pub use search::python_program;
 pub use toolchain::{Tool, Toolchain};

@@ -4,8 +4,8 @@
 //! programming guide, and the allocation sizes of its occupancy calculator. Barriers are no limit here, although they
 //! are one on the machine where a kernel uses many of them.
 
-use gpuemu_common::artifact::Occupancy;
-use gpuemu_common::config::architecture_number;
+use gpuemu_config::architecture_number;
+use gpuemu_model::artifact::Occupancy;
 
 /// The most shared memory that a block may declare with a size that the code fixes, on every architecture. More has
 /// to be asked for at launch.

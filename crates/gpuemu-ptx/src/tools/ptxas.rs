@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gpuemu_common::artifact::CompiledMetrics;
+use gpuemu_model::artifact::CompiledMetrics;
 
 /// What `ptxas -v` says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use gpuemu_common::artifact::ToolSearch;
+use gpuemu_model::artifact::ToolSearch;
 
 use super::process::{self, Limits, private_folder};
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use gpuemu_common::artifact::ToolUse;
+use gpuemu_model::artifact::ToolUse;
 
 use super::ToolSearch;
 use super::process::{self, Limits, private_folder};

@@ -5,7 +5,7 @@ mod plain_count;
 
 use std::path::{Path, PathBuf};
 
-use gpuemu_common::artifact::{EntryMetrics, RegisterClass};
+use gpuemu_model::artifact::{EntryMetrics, RegisterClass};
 use gpuemu_ptx::{Source, metrics};
 use plain_count::PlainCount;
 

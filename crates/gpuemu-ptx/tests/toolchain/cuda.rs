@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gpuemu_common::config::CompileTable;
+use gpuemu_config::CompileTable;
 
 use crate::installed::{Installed, as_kept, data, text, words_after};
 

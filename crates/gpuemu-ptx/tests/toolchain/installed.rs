@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gpuemu_common::config::CompileTable;
+use gpuemu_config::CompileTable;
 use gpuemu_ptx::compile::{CompileError, CompileRequest, CompiledSource, compile};
 use gpuemu_ptx::tools::{ToolSearch, Toolchain};
 

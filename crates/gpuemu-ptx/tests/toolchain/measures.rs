@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use gpuemu_common::artifact::CompiledMetrics;
+use gpuemu_model::artifact::CompiledMetrics;
 use gpuemu_ptx::tools::cuobjdump::ResourceUsage;
 use gpuemu_ptx::tools::{ToolSearch, Toolchain};
 use gpuemu_ptx::{Source, metrics};

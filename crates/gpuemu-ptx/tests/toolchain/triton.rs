@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use gpuemu_common::config::CompileTable;
+use gpuemu_config::CompileTable;
 use gpuemu_ptx::compile::CompiledSource;
 use gpuemu_ptx::tools::{ToolSearch, Toolchain};
 use gpuemu_ptx::{Source, metrics};

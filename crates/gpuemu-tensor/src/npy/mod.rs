@@ -2,10 +2,10 @@
 
 mod header;
 
+use header::Header;
 use thiserror::Error;
 
 use crate::DType;
-use header::Header;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 

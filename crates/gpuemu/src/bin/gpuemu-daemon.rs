@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use gpuemu_common::config::Environment;
+use gpuemu_config::Environment;
 
 /// The daemon of gpuemu: judges kernels, keeps results, answers on its socket.
 #[derive(Debug, Parser)]

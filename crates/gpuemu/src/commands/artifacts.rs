@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use gpuemu_common::json::ToJson;
-use gpuemu_common::protocol::LaunchOptions;
+use gpuemu_model::artifact::OccupancyLaunch;
+use gpuemu_model::json::ToJson;
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
@@ -35,7 +35,7 @@ pub struct Arguments {
 
 /// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
-    let launch = LaunchOptions { block_threads: arguments.block, dynamic_shared_bytes: arguments.shared };
+    let launch = OccupancyLaunch { block_threads: arguments.block, dynamic_shared_bytes: arguments.shared };
     let architectures = &arguments.architectures.architecture;
     let report = if arguments.files.is_empty() {
         let (kernels, architectures) = (arguments.kernel.clone(), architectures.clone());

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use clap::Subcommand;
-use gpuemu_client::client::unexpected;
-use gpuemu_common::json::ToJson;
-use gpuemu_common::protocol::{BaselineSummary, ProjectOnly, Request, Response, StoreBaseline};
+use gpuemu_model::json::ToJson;
+use gpuemu_wire::client::unexpected;
+use gpuemu_wire::protocol::{BaselineSummary, ProjectOnly, Request, Response, StoreBaseline};
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;

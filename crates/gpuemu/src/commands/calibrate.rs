@@ -3,11 +3,12 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use gpuemu_client::client::unexpected;
-use gpuemu_common::DType;
-use gpuemu_common::config::{self, Op, ToleranceMode};
-use gpuemu_common::json::ToJson;
-use gpuemu_common::protocol::{Calibrate, CalibrationReport, DtypeCalibration, FuzzConfig, Request, Response};
+use gpuemu_config::{Op, ToleranceMode};
+use gpuemu_model::json::ToJson;
+use gpuemu_model::settings::FuzzConfig;
+use gpuemu_tensor::DType;
+use gpuemu_wire::client::unexpected;
+use gpuemu_wire::protocol::{Calibrate, CalibrationReport, DtypeCalibration, Request, Response};
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
@@ -92,7 +93,7 @@ fn store(session: &mut Session, file: &Path, report: &CalibrationReport) -> Resu
     let text = std::fs::read_to_string(file)
         .map_err(|error| ExpectedError::plain(format!("cannot read {}: {error}", file.display())))?;
     let calibrations = report.dtypes.iter().map(|measured| (measured.dtype, report.stored(measured))).collect();
-    let text = config::with_calibrations(file, &text, &report.op, &calibrations)?;
+    let text = gpuemu_config::with_calibrations(file, &text, &report.op, &calibrations)?;
     whole_files::write(&[(file, text.as_bytes())])
         .map_err(|error| ExpectedError::plain(format!("cannot write {}: {error}", file.display())))
 }

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use gpuemu_client::fault;
-use gpuemu_common::json::FromJson;
-use gpuemu_common::protocol::{BaselineReference, FuzzConfig, Mode, Request, RunCi};
-use gpuemu_common::report::RunReport;
-use gpuemu_common::shard::Shard;
+use gpuemu_model::json::FromJson;
+use gpuemu_model::report::RunReport;
+use gpuemu_model::settings::{FuzzConfig, Mode};
+use gpuemu_model::shard::Shard;
+use gpuemu_process::fault;
+use gpuemu_wire::protocol::{BaselineReference, Request, RunCi};
 
 use super::test::run_ops;
 use crate::changed;

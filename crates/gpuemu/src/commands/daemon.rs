@@ -4,9 +4,9 @@ use std::io::{Read, Seek, SeekFrom};
 use std::time::{Duration, Instant};
 
 use clap::Subcommand;
-use gpuemu_common::config::Environment;
-use gpuemu_common::protocol::{Request, Response};
+use gpuemu_config::Environment;
 use gpuemu_daemon::home::{is_free, log_file};
+use gpuemu_wire::protocol::{Request, Response};
 use serde_json::json;
 
 use crate::exit_code;

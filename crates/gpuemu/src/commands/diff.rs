@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use gpuemu_client::client::unexpected;
-use gpuemu_common::artifact::{ArtifactStatus, KernelReport};
-use gpuemu_common::json::ToJson;
-use gpuemu_common::protocol::{CompareBaseline, Request, Response};
-use gpuemu_common::report::ComparisonReport;
+use gpuemu_model::artifact::{ArtifactStatus, KernelReport};
+use gpuemu_model::json::ToJson;
+use gpuemu_model::report::ComparisonReport;
 use gpuemu_ptx::diff::{bare, compare};
+use gpuemu_wire::client::unexpected;
+use gpuemu_wire::protocol::{CompareBaseline, Request, Response};
 
 use super::ci;
 use crate::exit_code;

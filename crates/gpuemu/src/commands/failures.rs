@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use clap::Subcommand;
-use gpuemu_client::client::unexpected;
-use gpuemu_common::json::ToJson;
-use gpuemu_common::protocol::{GetResult, ListResults, ReplayFailures, Replayed, Request, Response};
-use gpuemu_common::report::ValidationResult;
+use gpuemu_model::json::ToJson;
+use gpuemu_model::report::ValidationResult;
+use gpuemu_wire::client::unexpected;
+use gpuemu_wire::protocol::{GetResult, ListResults, ReplayFailures, Replayed, Request, Response};
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use gpuemu_common::json::ToJson;
-use gpuemu_common::protocol::{FuzzConfig, Mode, Request, RunCi};
-use gpuemu_common::shard::Shard;
+use gpuemu_model::json::ToJson;
+use gpuemu_model::settings::{FuzzConfig, Mode};
+use gpuemu_model::shard::Shard;
+use gpuemu_wire::protocol::{Request, RunCi};
 use serde_json::{Map, Value};
 
 use super::test::run_ops;

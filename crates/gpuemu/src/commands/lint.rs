@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use comfy_table::{ContentArrangement, Table, presets};
-use gpuemu_common::artifact::{ArtifactReport, KernelStatus, Severity};
-use gpuemu_common::config::{ArtifactChecks, ConfigError};
-use gpuemu_common::json::ToJson;
-use gpuemu_common::nearest::nearest;
-use gpuemu_common::protocol::{LaunchOptions, LintOptions, RuleText};
+use gpuemu_config::{ArtifactChecks, ConfigError};
+use gpuemu_model::artifact::OccupancyLaunch;
+use gpuemu_model::artifact::{ArtifactReport, KernelStatus, Severity};
+use gpuemu_model::json::ToJson;
+use gpuemu_model::nearest::nearest;
 use gpuemu_ptx::lint::{ProjectRule, Rule, invalid_patterns, read_rules, rules, unknown_rule_names};
+use gpuemu_wire::protocol::{LintOptions, RuleText};
 use serde_json::{Value, json};
 
 use crate::exit_code;
@@ -148,7 +149,7 @@ fn project(arguments: &Arguments, options: &GlobalOptions) -> Result<ArtifactRep
             required_instructions: arguments.require.clone(),
             fail_on_unchecked: arguments.fail_on_unchecked,
         },
-        launch: LaunchOptions::default(),
+        launch: OccupancyLaunch::default(),
     };
     look_at_project(options, look)
 }

@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use gpuemu_client::client::unexpected;
-use gpuemu_common::json::ToJson;
-use gpuemu_common::protocol::{FuzzConfig, Minimize, Minimized, Request, Response};
+use gpuemu_model::json::ToJson;
+use gpuemu_model::settings::FuzzConfig;
+use gpuemu_wire::client::unexpected;
+use gpuemu_wire::protocol::{Minimize, Minimized, Request, Response};
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;

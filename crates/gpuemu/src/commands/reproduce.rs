@@ -1,11 +1,12 @@
 //! `gpuemu reproduce`: run one case again.
 
-use gpuemu_client::client::unexpected;
-use gpuemu_common::finding::Outcome;
-use gpuemu_common::json::ToJson;
-use gpuemu_common::picture::{ErrorPicture, Tile};
-use gpuemu_common::protocol::{FuzzConfig, Illustrate, Illustration, ReplayCase, Request, Response};
-use gpuemu_common::report::ValidationResult;
+use gpuemu_model::finding::Outcome;
+use gpuemu_model::json::ToJson;
+use gpuemu_model::picture::{ErrorPicture, Tile};
+use gpuemu_model::report::ValidationResult;
+use gpuemu_model::settings::FuzzConfig;
+use gpuemu_wire::client::unexpected;
+use gpuemu_wire::protocol::{Illustrate, Illustration, ReplayCase, Request, Response};
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;

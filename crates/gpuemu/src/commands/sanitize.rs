@@ -1,6 +1,6 @@
 //! `gpuemu sanitize`: run a compiled kernel with every access, barrier and race checked.
 
-use gpuemu_common::emulation::AccessCheck;
+use gpuemu_model::emulation::AccessCheck;
 
 use super::emulate::launch_options::{CheckName, LaunchForm, MachineOptions};
 use super::emulate::launched::launch;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use ed25519_dalek::SigningKey;
-use gpuemu_common::config::Environment;
-use gpuemu_common::evidence::contradiction;
-use gpuemu_common::json::FromJson;
-use gpuemu_common::report::RunReport;
+use gpuemu_config::Environment;
+use gpuemu_model::evidence::contradiction;
+use gpuemu_model::json::FromJson;
+use gpuemu_model::report::RunReport;
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use gpuemu_client::client::unexpected;
-use gpuemu_common::config::Config;
-use gpuemu_common::protocol::{OpSummary, ProjectOnly, Request, Response};
-use gpuemu_common::report::ValidationResult;
+use gpuemu_config::Config;
+use gpuemu_model::report::ValidationResult;
+use gpuemu_wire::client::unexpected;
+use gpuemu_wire::protocol::{OpSummary, ProjectOnly, Request, Response};
 use serde_json::{Value, json};
 
 use super::failures;

@@ -1,9 +1,10 @@
 //! `gpuemu test`: try the cases of a project's ops.
 
 use clap::ValueEnum;
-use gpuemu_client::client::unexpected;
-use gpuemu_common::protocol::{FuzzConfig, Mode, ReplayCase, Request, Response, RunCi};
-use gpuemu_common::report::RunReport;
+use gpuemu_model::report::RunReport;
+use gpuemu_model::settings::{FuzzConfig, Mode};
+use gpuemu_wire::client::unexpected;
+use gpuemu_wire::protocol::{ReplayCase, Request, Response, RunCi};
 
 use super::reproduce;
 use crate::changed;

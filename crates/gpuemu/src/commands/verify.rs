@@ -3,9 +3,9 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use gpuemu_client::fault;
-use gpuemu_common::evidence::contradiction;
-use gpuemu_common::report::RunReport;
+use gpuemu_model::evidence::contradiction;
+use gpuemu_model::report::RunReport;
+use gpuemu_process::fault;
 use serde::Serialize;
 
 use super::sign::{own_keys, parse};

@@ -1,8 +1,8 @@
 //! `gpuemu version`: what this is.
 
-use gpuemu_common::protocol::PROTOCOL_VERSION;
-use gpuemu_common::report::REPORT_VERSION;
 use gpuemu_engine::case::GENERATOR_VERSION;
+use gpuemu_model::report::REPORT_VERSION;
+use gpuemu_wire::protocol::PROTOCOL_VERSION;
 use serde_json::json;
 
 use crate::exit_code;

@@ -1,7 +1,8 @@
 //! Options that several commands share: which cases are drawn, and which ops are run.
 
-use gpuemu_common::protocol::FuzzConfig;
-use gpuemu_common::{DType, Strategy};
+use gpuemu_model::Strategy;
+use gpuemu_model::settings::FuzzConfig;
+use gpuemu_tensor::DType;
 
 use crate::expected_error::ExpectedError;
 

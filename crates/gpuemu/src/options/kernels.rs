@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use gpuemu_client::client::unexpected;
-use gpuemu_common::artifact::{ARTIFACT_VERSION, ArtifactReport, KernelReport, KernelStatus, ToolSearch};
-use gpuemu_common::config::{ArtifactChecks, check_architecture};
-use gpuemu_common::protocol::{InspectKernels, LaunchOptions, LintOptions, Request, Response};
+use gpuemu_config::{ArtifactChecks, check_architecture};
+use gpuemu_model::artifact::OccupancyLaunch;
+use gpuemu_model::artifact::{ARTIFACT_VERSION, ArtifactReport, KernelReport, KernelStatus, ToolSearch};
 use gpuemu_ptx::inspect::Inspector;
 use gpuemu_ptx::lint::ProjectRule;
 use gpuemu_ptx::tools::Toolchain;
+use gpuemu_wire::client::unexpected;
+use gpuemu_wire::protocol::{InspectKernels, LintOptions, Request, Response};
 
 use crate::expected_error::ExpectedError;
 use crate::session::{GlobalOptions, Session, current_folder, python_of};
@@ -35,7 +36,7 @@ pub struct FileLook<'a> {
     /// Rules of the user's own.
     pub rules: Vec<ProjectRule>,
     /// The launch that occupancy is estimated for.
-    pub launch: LaunchOptions,
+    pub launch: OccupancyLaunch,
 }
 
 /// Looks at PTX files, without a project and without the daemon.
@@ -58,7 +59,7 @@ pub struct ProjectLook {
     /// What they are held to beyond their configuration.
     pub lint: LintOptions,
     /// The launch that occupancy is estimated for.
-    pub launch: LaunchOptions,
+    pub launch: OccupancyLaunch,
 }
 
 /// Looks at the kernels of the current folder's project.

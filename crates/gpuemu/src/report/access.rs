@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use gpuemu_common::emulation::{AccessCheck, AccessFinding};
+use gpuemu_model::emulation::{AccessCheck, AccessFinding};
 use serde::Serialize;
 
 use super::style::{BAD, paint};
@@ -93,7 +93,7 @@ fn memory(shown: &ShownFinding) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use gpuemu_common::emulation::{AccessFault, CodePlace, OtherAccess, ThreadPlace};
+    use gpuemu_model::emulation::{AccessFault, CodePlace, OtherAccess, ThreadPlace};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use comfy_table::{Table, presets};
-use gpuemu_common::artifact::{CompiledMetrics, EntryMetrics, KernelArtifact, KernelReport, MemoryUse, Occupancy};
+use gpuemu_model::artifact::{CompiledMetrics, EntryMetrics, KernelArtifact, KernelReport, MemoryUse, Occupancy};
 use gpuemu_ptx::diff::class_name;
 
 use super::kernels::counted;

@@ -4,8 +4,8 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
-use gpuemu_common::artifact::Severity;
-use gpuemu_common::report::RunReport;
+use gpuemu_model::artifact::Severity;
+use gpuemu_model::report::RunReport;
 
 use super::issues::{Issue, Weight, issues};
 use super::{kernels, markdown};

@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use gpuemu_client::client::unexpected;
-use gpuemu_common::protocol::{Illustrate, Illustration, ListRuns, Request, Response};
-use gpuemu_common::report::{OpReport, RunReport, StoredRun, ValidationResult};
+use gpuemu_model::report::{OpReport, RunReport, StoredRun, ValidationResult};
+use gpuemu_wire::client::unexpected;
+use gpuemu_wire::protocol::{Illustrate, Illustration, ListRuns, Request, Response};
 
 use crate::expected_error::ExpectedError;
 use crate::session::Session;

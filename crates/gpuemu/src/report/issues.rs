@@ -1,11 +1,12 @@
 //! Everything that is wrong or worth a look in a run, as one list: what SARIF, Markdown and annotations are written from.
 
-use gpuemu_common::artifact::{ArtifactStatus, KernelReport, KernelStatus, Severity};
-use gpuemu_common::finding::{Check, Finding, KernelPlace};
-use gpuemu_common::report::{
+use gpuemu_model::artifact::{ArtifactStatus, KernelReport, KernelStatus, Severity};
+use gpuemu_model::finding::{Check, Finding, KernelPlace};
+use gpuemu_model::report::{
     ComparisonReport, ComparisonStatus, Conclusion, OpReport, OpStatus, RunReport, ValidationResult,
 };
-use gpuemu_common::{DType, seed_text};
+use gpuemu_model::seed_text;
+use gpuemu_tensor::DType;
 use serde::Serialize;
 
 use super::places::{Place, Roots};
@@ -68,7 +69,7 @@ pub struct FailedCheck {
     /// Cases of the dtype that ran.
     pub cases: u64,
     /// Largest share of what is allowed, over the listed cases.
-    #[serde(with = "gpuemu_common::number_text")]
+    #[serde(with = "gpuemu_model::number_text")]
     pub tolerance_share: f64,
 }
 

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use gpuemu_common::artifact::{ArtifactStatus, KernelReport, KernelStatus, LintFinding, Severity};
-use gpuemu_common::report::{ComparisonReport, ComparisonStatus, OpReport, OpStatus, RunReport};
+use gpuemu_model::artifact::{ArtifactStatus, KernelReport, KernelStatus, LintFinding, Severity};
+use gpuemu_model::report::{ComparisonReport, ComparisonStatus, OpReport, OpStatus, RunReport};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::issues::{Issue, Subject, Weight, issues};

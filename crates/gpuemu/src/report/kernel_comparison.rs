@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use gpuemu_common::artifact::{ArtifactComparison, ArtifactStatus, MetricChange};
+use gpuemu_model::artifact::{ArtifactComparison, ArtifactStatus, MetricChange};
 
 use super::style::{BAD, GOOD, WARNING, paint};
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use gpuemu_common::artifact::{KernelReport, KernelStatus, LintFinding, NotChecked, Severity};
+use gpuemu_model::artifact::{KernelReport, KernelStatus, LintFinding, NotChecked, Severity};
 
 use super::style::{BAD, GOOD, WARNING, paint};
 

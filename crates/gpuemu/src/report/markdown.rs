@@ -1,6 +1,6 @@
 //! Reports as a comment on a pull request: short, the worst first, and never longer than a comment may be.
 
-use gpuemu_common::report::{Conclusion, RunReport};
+use gpuemu_model::report::{Conclusion, RunReport};
 
 use super::issues::{Issue, Subject, Weight, issues, not_checked};
 use super::markdown_text::{code, escaped, fenced, shortened};

@@ -18,17 +18,17 @@ pub mod sarif;
 pub mod style;
 pub mod text;
 
-use gpuemu_client::fault;
-use gpuemu_common::artifact::KernelReport;
-use gpuemu_common::json::ToJson;
-use gpuemu_common::report::{Conclusion, RunReport, UNCHANGED};
-use gpuemu_common::shard::{RunPart, Shard};
+use gpuemu_model::artifact::KernelReport;
+use gpuemu_model::json::ToJson;
+use gpuemu_model::report::{Conclusion, RunReport, UNCHANGED};
+use gpuemu_model::shard::{RunPart, Shard};
+use gpuemu_process::fault;
+use illustrations::Illustrations;
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{ReportFormat, ReportOutput};
 use crate::session::Session;
-use illustrations::Illustrations;
 
 /// Writes the report on a run as asked for, and tells GitHub of it in one of its workflows; the number is the exit status.
 pub fn write(report: &RunReport, output: &ReportOutput) -> Result<u8, ExpectedError> {
@@ -92,7 +92,7 @@ pub fn write_without_ops(
     let mut report = RunReport {
         part: shard.map(|shard| RunPart { shard, warnings: Vec::new() }),
         kernels,
-        ..RunReport::blank(env!("CARGO_PKG_VERSION"), &session.config, UNCHANGED)
+        ..session.config.blank_report(env!("CARGO_PKG_VERSION"), UNCHANGED)
     };
     report.passed = report.conclusion() == Conclusion::Passed;
     write(&report, output)

@@ -2,10 +2,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use gpuemu_common::artifact::{KernelReport, LintFinding};
-use gpuemu_common::finding::KernelPlace;
-use gpuemu_common::report::{OpReport, RunReport, SourceDigest};
-use gpuemu_daemon::sources::sha256;
+use gpuemu_model::artifact::{KernelReport, LintFinding};
+use gpuemu_model::finding::KernelPlace;
+use gpuemu_model::report::{OpReport, RunReport, SourceDigest};
+use gpuemu_run::sources::sha256;
 
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use gpuemu_common::finding::Check;
+use gpuemu_model::finding::Check;
 
 use super::issues::Issue;
 
@@ -17,7 +17,7 @@ pub fn sort(issues: &mut [Issue]) {
     });
 }
 
-type Key = (super::issues::Weight, Reverse<gpuemu_common::artifact::Severity>, u8);
+type Key = (super::issues::Weight, Reverse<gpuemu_model::artifact::Severity>, u8);
 
 fn key(issue: &Issue) -> Key {
     let gravity = issue.failed.as_ref().map_or(AFTER_CHECKS, |failed| gravity(failed.check));

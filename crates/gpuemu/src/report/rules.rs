@@ -1,6 +1,6 @@
 //! What an issue of a run can be: the rules that reports name, each with what it means and what to do.
 
-use gpuemu_common::finding::Check;
+use gpuemu_model::finding::Check;
 
 /// A rule that an issue is reported under.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

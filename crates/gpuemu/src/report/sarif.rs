@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use gpuemu_common::report::{Conclusion, RunReport};
-use gpuemu_daemon::sources::sha256;
+use gpuemu_model::report::{Conclusion, RunReport};
+use gpuemu_run::sources::sha256;
 use serde::Serialize;
 
 use super::issues::{FailedCheck, Issue, Subject, Weight, issues, not_checked};

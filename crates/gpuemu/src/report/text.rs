@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use gpuemu_common::artifact::Severity;
-use gpuemu_common::finding::Outcome;
-use gpuemu_common::report::{ComparisonReport, ComparisonStatus, OpReport, OpStatus, RunReport, ValidationResult};
+use gpuemu_model::artifact::Severity;
+use gpuemu_model::finding::Outcome;
+use gpuemu_model::report::{ComparisonReport, ComparisonStatus, OpReport, OpStatus, RunReport, ValidationResult};
 
 use super::style::{BAD, COMMAND, GOOD, WARNING, paint};
 

@@ -4,8 +4,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::fixture::{Project, text_of};
 use snapbox::str;
+
+use crate::fixture::{Project, text_of};
 
 const CONFIG: &str = r#"[project]
 name = "small"

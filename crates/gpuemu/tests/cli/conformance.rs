@@ -4,7 +4,7 @@
 use crate::fixture::Project;
 use crate::fixture::kernels::{json, stderr};
 
-const PACK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../gpuemu-ptx/tests/data/hardware");
+const PACK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../gpuemu-machine/tests/data/hardware");
 
 #[test]
 fn every_launch_of_the_pack_is_as_recorded() {

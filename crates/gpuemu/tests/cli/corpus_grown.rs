@@ -47,7 +47,7 @@ fn every_wrong_twin_is_reported_and_no_right_one() {
     let classes: BTreeSet<&str> =
         report["pairs"].as_array().unwrap().iter().map(|pair| pair["class"].as_str().unwrap()).collect();
     let row = format!(
-        "[{pairs} pairs](corpus/README.md) in {} classes of bugs | not run | {pairs} of {pairs} |",
+        "[{pairs} pairs](lab/corpus/README.md) in {} classes of bugs | not run | {pairs} of {pairs} |",
         classes.len()
     );
     assert_shown("README.md", &row);

@@ -1,9 +1,10 @@
 //! `gpuemu coverage`: what stored cases exercised, and what never was.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+use serde_json::Value;
+
 use crate::fixture::Project;
 use crate::fixture::kernels::{gpuemu, json, softmax_kernel, stderr, stdout};
-use serde_json::Value;
 
 fn project() -> Project {
     let project = Project::without_python();

@@ -4,15 +4,18 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::running_daemon::{PATIENCE, RunningDaemon, ask, python, relu};
-use gpuemu_client::{ClientError, shared_memory};
-use gpuemu_common::protocol::{
-    Encoding, ErrorCode, FuzzConfig, FuzzOp, GetTestCase, JobReference, JobState, ListResults, NamedTensorData,
-    Payload, ProjectReference, Request, Response, SubmitOutput, TensorData, ValidateOp,
+use gpuemu_model::error_code::ErrorCode;
+use gpuemu_model::report::ValidationResult;
+use gpuemu_model::settings::{FuzzConfig, ProjectReference};
+use gpuemu_model::tensor_data::{NamedTensorData, Payload, TensorData};
+use gpuemu_tensor::{DType, Tensor};
+use gpuemu_wire::protocol::{
+    Encoding, FuzzOp, GetTestCase, JobReference, JobState, ListResults, Request, Response, SubmitOutput, ValidateOp,
 };
-use gpuemu_common::report::ValidationResult;
-use gpuemu_common::{DType, Tensor};
+use gpuemu_wire::{ClientError, shared_memory};
 use serde_json::json;
+
+use crate::running_daemon::{PATIENCE, RunningDaemon, ask, python, relu};
 
 const NUMPY_PROJECT: &str =
     "[project]\nname = \"p\"\nframework = \"numpy\"\n\n[[ops]]\nname = \"relu\"\nmodule = \"relu\"\n";

@@ -1,8 +1,9 @@
 //! `gpuemu debug` with commands from a pipe, over failures of real ops.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use crate::fixture::{Project, text_of};
 use snapbox::str;
+
+use crate::fixture::{Project, text_of};
 
 /// A project with an op whose last element is wrong.
 fn shifted(options: &[&str]) -> Option<Project> {

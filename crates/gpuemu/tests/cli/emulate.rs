@@ -1,11 +1,12 @@
 //! Compiled kernels, run as a user runs them: from files, without a project and without the daemon.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
+use gpuemu_tensor::DType;
+use gpuemu_tensor::npy::{self, Npy};
+use snapbox::str;
+
 use crate::fixture::Project;
 use crate::fixture::kernels::{LEAKY_RELU, TRITON_VADD, TWO_KERNELS, gpuemu, json, stderr, stdout};
-use gpuemu_common::DType;
-use gpuemu_common::npy::{self, Npy};
-use snapbox::str;
 
 /// Five elements, and the kernels.
 fn files() -> Project {

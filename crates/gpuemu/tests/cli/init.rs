@@ -1,9 +1,10 @@
 //! `gpuemu init`, as a user sees it: what it writes works as it is written.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use crate::fixture::{Project, text_of};
-use gpuemu_common::config::{Environment, load_file};
+use gpuemu_config::{Environment, load_file};
 use snapbox::str;
+
+use crate::fixture::{Project, text_of};
 
 const FRAMEWORKS: [&str; 4] = ["pytorch", "jax", "tensorflow", "numpy"];
 

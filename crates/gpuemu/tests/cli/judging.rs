@@ -1,8 +1,9 @@
 //! What the keys of an op in `gpuemu.toml` do to its verdict, with a real Python.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
-use crate::fixture::{Project, text_of};
 use serde_json::Value;
+
+use crate::fixture::{Project, text_of};
 
 /// A project with one op.
 fn project(op: &str, files: &[(&str, &str)]) -> Option<Project> {

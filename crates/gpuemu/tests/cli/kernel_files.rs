@@ -1,12 +1,13 @@
 //! PTX files, as a user looks at them: measured and checked, without a project.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
+use serde_json::Value;
+use snapbox::str;
+
 use crate::fixture::Project;
 use crate::fixture::kernels::{
     LEAKY_RELU, TRITON_SOFTMAX, TRITON_VADD, TWO_KERNELS, compiled, gpuemu, json, stderr, stdout,
 };
-use serde_json::Value;
-use snapbox::str;
 
 #[test]
 fn a_file_of_two_kernels_is_shown_as_two() {

@@ -9,7 +9,7 @@ use crate::fixture::kernels::{gpuemu, json, stderr, stdout};
 /// The softmax of the corpus for rows of up to 64 elements, right or with masked lanes loaded as 0.
 fn softmax(kernel: &str) -> Project {
     let project = Project::without_python();
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/ptx");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../lab/corpus/ptx");
     let mut variants = String::new();
     for (block, shared) in [(8, 0), (16, 0), (32, 0), (64, 8)] {
         let name = format!("{kernel}_float32_{block}.ptx");

@@ -1,10 +1,11 @@
 //! Compiled kernels of a project: checked, kept under a tag, compared, part of the gate.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
-use crate::fixture::kernels::{CONFIG, LEAKY_RELU, TWO_KERNELS, compiled, gpuemu, json, stderr, stdout};
-use crate::fixture::{Project, text_of};
 use serde_json::Value;
 use snapbox::str;
+
+use crate::fixture::kernels::{CONFIG, LEAKY_RELU, TWO_KERNELS, compiled, gpuemu, json, stderr, stdout};
+use crate::fixture::{Project, text_of};
 
 #[test]
 fn a_project_of_kernels_is_checked_the_same_with_and_without_the_daemon() {

@@ -1,8 +1,9 @@
 //! Functions of a project that do without the kernel that is tested, with a real Python.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
-use crate::fixture::{Project, text_of};
 use serde_json::Value;
+
+use crate::fixture::{Project, text_of};
 
 const HEAD: &str = "[project]\nname = \"p\"\nframework = \"numpy\"\n\n[validation]\nseed = 3\n\n[[ops]]\n\
                     name = \"twice\"\nop = \"add\"\nmodule = \"code:twice\"\n";

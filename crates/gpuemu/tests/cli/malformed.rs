@@ -1,10 +1,11 @@
 //! Messages that are wrong in every way there is: each gets an error with a code, and the daemon lives.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-use crate::running_daemon::{RunningDaemon, ask, ask_bytes, relu, tensor};
-use gpuemu_common::Stream;
-use gpuemu_common::protocol::{Frame, MAGIC};
+use gpuemu_tensor::Stream;
+use gpuemu_wire::protocol::{Frame, MAGIC};
 use serde_json::{Value, json};
+
+use crate::running_daemon::{RunningDaemon, ask, ask_bytes, relu, tensor};
 
 const ROUNDS: u64 = 1_000;
 
@@ -87,8 +88,8 @@ fn wrong_messages(stream: &mut Stream, daemon: &RunningDaemon) -> Vec<(&'static 
 }
 
 fn base64_of(length: usize) -> String {
-    let data = gpuemu_common::Tensor::from_f64(gpuemu_common::DType::U8, vec![length], &vec![1.0; length]).unwrap();
-    gpuemu_common::protocol::TensorData::base64(&data).data.unwrap()
+    let data = gpuemu_tensor::Tensor::from_f64(gpuemu_tensor::DType::U8, vec![length], &vec![1.0; length]).unwrap();
+    gpuemu_model::tensor_data::TensorData::base64(&data).data.unwrap()
 }
 
 fn strided(right: &Value, stride: u64) -> Value {

@@ -1,13 +1,15 @@
 //! Verdicts that a client reached in its own process: kept, listed, and never taken for what the daemon can run.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
-use crate::fixture::{Project, text_of};
-use crate::running_daemon::{PATIENCE, RunningDaemon, ask, tensor};
-use gpuemu_client::{Client, Connection};
-use gpuemu_common::protocol::{Payload, Request, Response};
-use gpuemu_common::{DType, Layout};
+use gpuemu_model::tensor_data::Payload;
+use gpuemu_tensor::{DType, Layout};
+use gpuemu_wire::protocol::{Request, Response};
+use gpuemu_wire::{Client, Connection};
 use serde_json::{Value, json};
 use snapbox::str;
+
+use crate::fixture::{Project, text_of};
+use crate::running_daemon::{PATIENCE, RunningDaemon, ask, tensor};
 
 /// A verdict as a client in Python hands it over.
 fn verdict(op: &str, seed: u64, outcome: &str) -> Value {

@@ -1,9 +1,10 @@
 //! `--shard` and `report --merge`: the parts of a run, joined, are the run.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+use serde_json::Value;
+
 use crate::fixture::kernels::{gpuemu, softmax_kernel};
 use crate::fixture::{Project, text_of};
-use serde_json::Value;
 
 /// Three ops of compiled kernels: a right one, one that masks with 0, and a right one held to a tolerance that no
 /// correct kernel keeps.

@@ -3,11 +3,12 @@
 
 use std::path::PathBuf;
 
+use gpuemu_store::{ResultQuery, ResultRecord, RunRecord, Store, StoredOutcome};
+use gpuemu_tensor::Stream;
+use serde_json::Value;
+
 use crate::fixture::kernels::{gpuemu, softmax_kernel, stdout};
 use crate::fixture::{Project, text_of};
-use gpuemu_common::Stream;
-use gpuemu_daemon::store::{ResultQuery, ResultRecord, RunRecord, Store, StoredOutcome};
-use serde_json::Value;
 
 /// A project whose op is a compiled kernel, with more of its entry.
 fn project(code: &str, more: &str) -> Project {

@@ -1,9 +1,10 @@
 //! The first quarter of an hour with gpuemu, as a new user types it in an empty folder.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests fail by panicking")]
 
+use snapbox::str;
+
 use crate::fixture::{Project, text_of};
 use crate::picture::Terminal;
-use snapbox::str;
 
 #[test]
 fn from_an_empty_folder_to_a_green_gate() {
@@ -132,7 +133,7 @@ against baseline good (threshold 10 %)
 #[test]
 fn the_complete_example_of_the_configuration_document_is_understood() {
     let project = Project::without_python();
-    project.write("gpuemu.toml", include_str!("../../../gpuemu-common/tests/data/complete.toml"));
+    project.write("gpuemu.toml", include_str!("../../../gpuemu-config/tests/data/complete.toml"));
     // Its files are not there: the first thing that is missed is a reference script, not a key.
     let output = project.gpuemu(&["status"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));

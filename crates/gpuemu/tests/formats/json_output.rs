@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use gpuemu_common::DType;
-use gpuemu_common::npy;
+use gpuemu_tensor::DType;
+use gpuemu_tensor::npy;
 use serde_json::Value;
 
 use super::corpus_run::corpus_project;

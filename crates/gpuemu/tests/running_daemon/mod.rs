@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gpuemu_client::{Client, Connection};
-use gpuemu_common::protocol::ProjectReference;
+use gpuemu_model::settings::ProjectReference;
+use gpuemu_wire::{Client, Connection};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -151,8 +151,8 @@ pub fn ask_bytes(connection: &mut Connection, request: &[u8]) -> Value {
 /// A tensor of float32 as base64, all of one value.
 pub fn tensor(shape: &[usize], value: f64) -> Value {
     let values = vec![value; shape.iter().product()];
-    let tensor = gpuemu_common::Tensor::from_f64(gpuemu_common::DType::F32, shape.to_vec(), &values).unwrap();
-    serde_json::to_value(gpuemu_common::protocol::TensorData::base64(&tensor)).unwrap()
+    let tensor = gpuemu_tensor::Tensor::from_f64(gpuemu_tensor::DType::F32, shape.to_vec(), &values).unwrap();
+    serde_json::to_value(gpuemu_model::tensor_data::TensorData::base64(&tensor)).unwrap()
 }
 
 /// A right answer of `relu` for a project, to be spoilt.

@@ -103,7 +103,7 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
 
 #[cfg(test)]
 mod tests {
-    use gpuemu_common::DType;
+    use gpuemu_tensor::DType;
 
     use crate::case::{Strategy, materialise};
     use crate::oracle::Subject;

@@ -1,6 +1,6 @@
 //! How the result of a kernel's last operation reaches memory.
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 
 use crate::ops::Call;
 use crate::schema::{FinalRounding, Units};

@@ -1,10 +1,11 @@
 //! moe_align_block_size: the entries of each expert, padded to whole blocks.
 
+use gpuemu_tensor::DType;
+
 use super::by_expert;
 use crate::ops::indexing::copied;
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Scalar, Schema};
-use gpuemu_common::DType;
 
 /// The ops.
 pub(super) fn ops() -> Vec<BuiltIn> {

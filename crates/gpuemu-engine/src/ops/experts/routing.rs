@@ -1,11 +1,12 @@
 //! moe_topk_softmax and grouped_topk: which experts a token goes to, and with what weight.
 
+use gpuemu_tensor::DType;
+
 use crate::case::Strategy;
 use crate::ops::indexing::order::{compare, ranking};
 use crate::ops::normalisation::softmax::{FOLDED, RowSum};
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema};
-use gpuemu_common::DType;
 
 /// The ops.
 pub(super) fn ops() -> Vec<BuiltIn> {

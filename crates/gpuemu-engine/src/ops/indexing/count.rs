@@ -1,9 +1,10 @@
 //! bincount and one_hot: whole numbers counted and spread out.
 
+use gpuemu_tensor::DType;
+
 use super::copied;
 use crate::ops::BuiltIn;
 use crate::schema::{Property, Scalar, Schema};
-use gpuemu_common::DType;
 
 /// The ops.
 pub(super) fn ops() -> Vec<BuiltIn> {

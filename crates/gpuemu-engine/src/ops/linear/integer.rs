@@ -1,6 +1,6 @@
 //! Products of 8-bit whole numbers: as they are, and with the scales of W8A8.
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 
 use super::product::{Products, push, scaled};
 use crate::case::Strategy;

@@ -116,8 +116,8 @@ fn plain(a: &[f64], b: &[f64], inner: usize, columns: usize, product: &mut [f64]
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpuemu_common::Stream;
-    use gpuemu_common::rng::unit;
+    use gpuemu_tensor::Stream;
+    use gpuemu_tensor::rng::unit;
 
     fn matrix(seed: u64, count: usize, change: impl Fn(f64) -> f64) -> Vec<f64> {
         let mut stream = Stream::new(seed, "matrix");

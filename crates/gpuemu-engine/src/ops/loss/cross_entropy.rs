@@ -82,7 +82,7 @@ fn losses(call: &Call<'_>) -> Result<Vec<RowLoss>, OpError> {
 
 #[cfg(test)]
 mod tests {
-    use gpuemu_common::DType;
+    use gpuemu_tensor::DType;
 
     use crate::case::{Sampler, materialise};
     use crate::ops::{self, ExcuseKind};

@@ -1,6 +1,6 @@
 //! To float8_e4m3fn and back: per row, per group of a row, and with a scale that is given.
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 
 use super::scale::{GROUP_SIZES, LARGEST_FLOAT8, Scale, push_dequantised};
 use crate::case::Strategy;

@@ -1,6 +1,6 @@
 //! To 4 bits, two codes to a byte, with a scale per group; and back.
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 
 use super::scale::{Code, GROUP_SIZES, Scale, push_dequantised};
 use crate::case::Strategy;

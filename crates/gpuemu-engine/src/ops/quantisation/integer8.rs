@@ -1,6 +1,6 @@
 //! To int8 and back: with scales of rows that are computed, and with scales and zero points that are given.
 
-use gpuemu_common::DType;
+use gpuemu_tensor::DType;
 
 use super::scale::{Scale, push_dequantised};
 use crate::case::Strategy;

@@ -1,5 +1,5 @@
-use gpuemu_common::picture::TileEvidence;
-use gpuemu_common::{DType, Tensor};
+use gpuemu_model::picture::TileEvidence;
+use gpuemu_tensor::{DType, Tensor};
 use proptest::prelude::*;
 
 use super::*;

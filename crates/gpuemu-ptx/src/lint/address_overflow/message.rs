@@ -1,6 +1,6 @@
 //! What is said of an offset that wraps, with the size at which it does.
 
-use gpuemu_common::artifact::Severity;
+use gpuemu_model::artifact::Severity;
 
 use super::products::{Kind, Product};
 use super::trace::Root;

@@ -11,7 +11,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use gpuemu_common::artifact::{Origin, Severity};
+use gpuemu_model::artifact::{Origin, Severity};
 
 use self::message::Wrap;
 use self::products::{Product, Products};

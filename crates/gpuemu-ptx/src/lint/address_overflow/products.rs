@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use gpuemu_common::artifact::Severity;
+use gpuemu_model::artifact::Severity;
 
 use super::trace::Root;
 use crate::flow::loops::{Components, strongly_connected};

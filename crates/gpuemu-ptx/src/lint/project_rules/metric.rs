@@ -1,6 +1,6 @@
 //! Measures that a rule may name.
 
-use gpuemu_common::artifact::{CompiledMetrics, EntryMetrics, KernelArtifact, RegisterClass};
+use gpuemu_model::artifact::{CompiledMetrics, EntryMetrics, KernelArtifact, RegisterClass};
 
 use crate::lint::figures::Figures;
 use crate::lint::patterns::{Pattern, PatternError};

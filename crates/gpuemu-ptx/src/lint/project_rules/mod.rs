@@ -15,7 +15,7 @@
 mod metric;
 mod read;
 
-use gpuemu_common::artifact::{EntryMetrics, KernelArtifact, Severity};
+use gpuemu_model::artifact::{EntryMetrics, KernelArtifact, Severity};
 
 use super::figures::Figures;
 use super::glob;

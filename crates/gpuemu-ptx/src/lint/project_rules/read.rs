@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 
-use gpuemu_common::artifact::Severity;
-use gpuemu_common::config::{ConfigError, InvalidFile, Located};
-use gpuemu_common::nearest::nearest;
+use gpuemu_config::{ConfigError, InvalidFile, Located};
+use gpuemu_model::artifact::Severity;
+use gpuemu_model::nearest::nearest;
 use serde::Deserialize;
 
 use super::metric::{Metric, MetricError, metric_names};

@@ -1,7 +1,7 @@
 //! Offsets in 32 bits, as compilers write them.
 
-use gpuemu_common::artifact::{LintFinding, Severity};
-use gpuemu_common::config::ArtifactChecks;
+use gpuemu_config::ArtifactChecks;
+use gpuemu_model::artifact::{LintFinding, Severity};
 
 use super::{lint_body, lint_text};
 use crate::flow::uses::tests::module_text;

@@ -1,6 +1,6 @@
 //! Barriers under branches.
 
-use gpuemu_common::config::ArtifactChecks;
+use gpuemu_config::ArtifactChecks;
 
 use super::{lint_text, messages};
 use crate::flow::uses::tests::module_text;

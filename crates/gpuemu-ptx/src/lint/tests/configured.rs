@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use gpuemu_common::artifact::{CompiledMetrics, KernelArtifact, LintResult, NotMeasured, Severity};
-use gpuemu_common::config::ArtifactChecks;
+use gpuemu_config::ArtifactChecks;
+use gpuemu_model::artifact::{CompiledMetrics, KernelArtifact, LintResult, NotMeasured, Severity};
 
 use super::{lint_text, measured};
 use crate::flow::uses::tests::module_text;

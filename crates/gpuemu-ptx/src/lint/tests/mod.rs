@@ -7,8 +7,8 @@ mod memory;
 
 use std::collections::BTreeMap;
 
-use gpuemu_common::artifact::{EntryMetrics, InstructionCounts, KernelArtifact, LintResult};
-use gpuemu_common::config::ArtifactChecks;
+use gpuemu_config::ArtifactChecks;
+use gpuemu_model::artifact::{EntryMetrics, InstructionCounts, KernelArtifact, LintResult};
 
 use super::{ProjectRule, lint};
 use crate::flow::uses::tests::module_text;

@@ -12,8 +12,9 @@ mod operand;
 mod section;
 mod statement;
 
-use super::module::Module;
 use cursor::Cursor;
+
+use super::module::Module;
 
 /// What is wrong, and the part of the text that it is about.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use gpuemu_common::DType;
-use gpuemu_common::config::{
+use gpuemu_config::failure::Failure;
+use gpuemu_config::{
     Config, ConfigError, Environment, InvalidFile, Op, SourceKind, TextRange, ToleranceMode, TolerancePair,
 };
-use gpuemu_daemon::configured_op::ConfiguredOp;
-use gpuemu_daemon::definition::Definition;
-use gpuemu_daemon::executor::Pool;
-use gpuemu_daemon::failure::Failure;
-use gpuemu_daemon::project::Project;
-use gpuemu_daemon::sources::closure;
+use gpuemu_run::configured_op::ConfiguredOp;
+use gpuemu_run::project::Project;
+use gpuemu_run::sources::closure;
+use gpuemu_runners::definition::Definition;
+use gpuemu_runners::executor::Pool;
+use gpuemu_tensor::DType;
 use serde::Serialize;
 
 use super::{TextSource, load, project_file};

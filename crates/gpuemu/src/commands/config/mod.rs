@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use gpuemu_common::config::{self, Config, ConfigError, Environment, find_project_file};
+use gpuemu_config::{Config, ConfigError, Environment, find_project_file};
 
 use crate::expected_error::ExpectedError;
 use crate::session::current_folder;
@@ -68,7 +68,7 @@ fn project_file(environment: &Environment, unsaved: bool) -> Result<PathBuf, Exp
 
 fn load(file: PathBuf, text: Option<String>, environment: &Environment) -> Result<Config, ConfigError> {
     match text {
-        Some(text) => config::load_text(file, text, environment),
-        None => config::load_file(file, environment),
+        Some(text) => gpuemu_config::load_text(file, text, environment),
+        None => gpuemu_config::load_file(file, environment),
     }
 }

@@ -1,7 +1,7 @@
 //! `gpuemu config tolerance`: set the tolerance of an op in one dtype.
 
-use gpuemu_common::DType;
-use gpuemu_common::config::{Environment, TolerancePair, with_tolerance};
+use gpuemu_config::{Environment, TolerancePair, with_tolerance};
+use gpuemu_tensor::DType;
 use serde_json::json;
 
 use super::{TextSource, load, project_file};

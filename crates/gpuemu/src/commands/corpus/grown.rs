@@ -7,14 +7,16 @@ use std::path::Path;
 use std::time::Instant;
 
 use comfy_table::{Cell, ContentArrangement, Table, presets};
-use gpuemu_common::artifact::{KernelStatus, Severity};
-use gpuemu_common::config::ArtifactChecks;
-use gpuemu_common::finding::Check;
-use gpuemu_common::protocol::{FuzzConfig, LaunchOptions, Mode, ReplayCase, Request, RunCi};
-use gpuemu_common::report::{OpReport, OpStatus};
+use gpuemu_config::ArtifactChecks;
 use gpuemu_corpus::grown::{self, CaughtBy, Pair, Project, Side, op_of, ptx_of};
+use gpuemu_model::artifact::OccupancyLaunch;
+use gpuemu_model::artifact::{KernelStatus, Severity};
+use gpuemu_model::finding::Check;
+use gpuemu_model::report::{OpReport, OpStatus};
+use gpuemu_model::settings::{FuzzConfig, Mode};
 use gpuemu_ptx::inspect::Inspector;
 use gpuemu_ptx::tools::Toolchain;
+use gpuemu_wire::protocol::{ReplayCase, Request, RunCi};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
@@ -167,7 +169,7 @@ fn lint(pair: &Pair, side: Side, project: &Path) -> Result<Vec<String>, Expected
     // Rules that are asked about need nothing of NVIDIA's tools.
     let toolchain = Toolchain::default();
     let inspector =
-        Inspector { toolchain: &toolchain, architectures: &[], rules: &[], launch: LaunchOptions::default() };
+        Inspector { toolchain: &toolchain, architectures: &[], rules: &[], launch: OccupancyLaunch::default() };
     let mut broken = Vec::new();
     for file in ptx_of(pair, side).map_err(at_fault)? {
         let report = inspector.file(&project.join(file), &ArtifactChecks::default());

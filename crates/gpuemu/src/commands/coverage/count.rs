@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use gpuemu_common::finding::Outcome;
-use gpuemu_common::json::FromJson;
-use gpuemu_common::protocol::OpSummary;
-use gpuemu_common::report::{StoredRun, ValidationResult};
-use gpuemu_common::{DType, Layout, Strategy};
 use gpuemu_engine::CaseDescriptor;
+use gpuemu_model::Strategy;
+use gpuemu_model::finding::Outcome;
+use gpuemu_model::json::FromJson;
+use gpuemu_model::report::{StoredRun, ValidationResult};
+use gpuemu_tensor::{DType, Layout};
+use gpuemu_wire::protocol::OpSummary;
 use serde::Serialize;
 
 use super::dimension_class::DimensionClass;

@@ -5,15 +5,15 @@ mod dimension_class;
 
 use std::fmt::Write;
 
-use gpuemu_client::client::unexpected;
-use gpuemu_common::protocol::{ListResults, ListRuns, ProjectOnly, Request, Response};
+use count::{Coverage, OpCoverage};
+use gpuemu_wire::client::unexpected;
+use gpuemu_wire::protocol::{ListResults, ListRuns, ProjectOnly, Request, Response};
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
 use crate::report::style::{BAD, GOOD, WARNING, paint};
 use crate::session::{GlobalOptions, Session, note};
-use count::{Coverage, OpCoverage};
 
 /// Results that are counted at most.
 const MOST_RESULTS: u64 = 100_000;

@@ -2,9 +2,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use gpuemu_common::config::{Config, Framework, OpSource};
-use gpuemu_common::protocol::TensorData;
-use gpuemu_common::{DType, Tensor};
+use gpuemu_config::{Config, Framework, OpSource};
+use gpuemu_model::tensor_data::TensorData;
+use gpuemu_tensor::{DType, Tensor};
 use serde_json::{Value, json};
 
 use super::open_case::OpenCase;

@@ -6,7 +6,7 @@ mod repl;
 mod slice;
 mod tensor_view;
 
-use gpuemu_common::protocol::FuzzConfig;
+use gpuemu_model::settings::FuzzConfig;
 
 use crate::expected_error::ExpectedError;
 use crate::options::cases::CaseOptions;

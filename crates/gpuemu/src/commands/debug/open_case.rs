@@ -1,11 +1,13 @@
 //! A case that was run again, with its tensors by name.
 
-use gpuemu_common::json::FromJson;
-use gpuemu_common::nearest::nearest;
-use gpuemu_common::protocol::{FuzzConfig, Inspection, InspectionStep, NamedTensorData, TensorData};
-use gpuemu_common::report::ValidationResult;
-use gpuemu_common::{DType, Tensor};
 use gpuemu_engine::CaseDescriptor;
+use gpuemu_model::json::FromJson;
+use gpuemu_model::nearest::nearest;
+use gpuemu_model::report::ValidationResult;
+use gpuemu_model::settings::FuzzConfig;
+use gpuemu_model::tensor_data::{NamedTensorData, TensorData};
+use gpuemu_tensor::{DType, Tensor};
+use gpuemu_wire::protocol::{Inspection, InspectionStep};
 use serde_json::{Map, Value};
 
 use super::slice::select;
@@ -183,7 +185,7 @@ fn difference(dtype: DType, bits: u64, expected: f64) -> f64 {
 fn positions(tensor: &Tensor) -> Vec<usize> {
     let mut positions = Vec::with_capacity(tensor.len());
     let (shape, strides) = (tensor.shape(), tensor.strides());
-    gpuemu_common::tensor::for_each_position(shape, strides, tensor.offset(), |position| positions.push(position));
+    gpuemu_tensor::tensor::for_each_position(shape, strides, tensor.offset(), |position| positions.push(position));
     positions
 }
 

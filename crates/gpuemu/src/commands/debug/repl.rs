@@ -4,10 +4,11 @@ use std::fmt::Write;
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 
-use gpuemu_client::client::unexpected;
-use gpuemu_common::nearest::nearest;
-use gpuemu_common::protocol::{FuzzConfig, GetResult, InspectionStep, Minimize, ReplayCase, Request, Response};
-use gpuemu_common::report::ValidationResult;
+use gpuemu_model::nearest::nearest;
+use gpuemu_model::report::ValidationResult;
+use gpuemu_model::settings::FuzzConfig;
+use gpuemu_wire::client::unexpected;
+use gpuemu_wire::protocol::{GetResult, InspectionStep, Minimize, ReplayCase, Request, Response};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 

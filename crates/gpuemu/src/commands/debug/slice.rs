@@ -1,6 +1,6 @@
 //! Slices in NumPy's syntax: `[0, 3:7, ::2, -1, ...]`.
 
-use gpuemu_common::Tensor;
+use gpuemu_tensor::Tensor;
 
 /// A slice that cannot be read, or that the tensor does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -226,7 +226,7 @@ impl<'a> Reader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gpuemu_common::DType;
+    use gpuemu_tensor::DType;
 
     fn tensor(shape: &[usize]) -> Tensor {
         let count: usize = shape.iter().product();

@@ -1,7 +1,7 @@
 //! Tensors as NumPy prints them: rows in brackets, the middle of long dims left out.
 
-use gpuemu_common::dtype::DTypeKind;
-use gpuemu_common::{DType, Tensor};
+use gpuemu_tensor::dtype::DTypeKind;
+use gpuemu_tensor::{DType, Tensor};
 
 /// Elements above which the middle is left out.
 const MOST_ELEMENTS: usize = 1000;

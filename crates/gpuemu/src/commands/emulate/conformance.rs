@@ -7,10 +7,10 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use gpuemu_ptx::conformance::{
+use gpuemu_machine::LaunchOptions;
+use gpuemu_machine::conformance::{
     ConformanceOutcome, ConformanceReport, ConformanceSummary, LaunchResult, Pack, run as run_pack,
 };
-use gpuemu_ptx::machine::LaunchOptions;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::exit_code;
@@ -32,7 +32,7 @@ pub fn run(
     format: Format,
     options: &GlobalOptions,
 ) -> Result<u8, ExpectedError> {
-    let unreadable = |error: gpuemu_ptx::conformance::PackError| {
+    let unreadable = |error: gpuemu_machine::conformance::PackError| {
         ExpectedError::new(error.to_string(), "name a folder with a manifest.json and the files that it names")
     };
     let pack = Pack::read(folder).map_err(unreadable)?;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use gpuemu_common::npy::Npy;
-use gpuemu_common::{DType, DTypeKind};
-use gpuemu_ptx::machine::program::Parameter;
-use gpuemu_ptx::machine::{Argument, Buffer, Role};
+use gpuemu_machine::execution::program::Parameter;
+use gpuemu_machine::{Argument, Buffer, Role};
+use gpuemu_tensor::npy::Npy;
+use gpuemu_tensor::{DType, DTypeKind};
 
 use crate::expected_error::ExpectedError;
 

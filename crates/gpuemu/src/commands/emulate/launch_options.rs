@@ -4,14 +4,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::ValueEnum;
-use gpuemu_common::artifact::ToolSearch;
-use gpuemu_common::config::CompileTable;
-use gpuemu_common::emulation::AccessCheck;
+use gpuemu_config::CompileTable;
+use gpuemu_machine::approximations::Approximation;
+use gpuemu_machine::tensor_core::TensorCore;
+use gpuemu_machine::{BlockOrder, LaunchOptions, Trace};
+use gpuemu_model::artifact::ToolSearch;
+use gpuemu_model::emulation::AccessCheck;
 use gpuemu_ptx::Source;
-use gpuemu_ptx::approximations::Approximation;
 use gpuemu_ptx::compile::{CompileRequest, compile};
-use gpuemu_ptx::machine::{BlockOrder, LaunchOptions, Trace};
-use gpuemu_ptx::tensor_core::TensorCore;
 use gpuemu_ptx::tools::Toolchain;
 
 use super::launch_argument::TypedArgument;

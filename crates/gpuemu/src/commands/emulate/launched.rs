@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use gpuemu_common::emulation::{AccessCheck, AccessFault, AccessFinding, EmulationStatistics};
-use gpuemu_common::nearest::nearest;
+use gpuemu_machine::{Launch, LaunchError, LaunchOptions, Outcome, Program};
+use gpuemu_model::emulation::{AccessCheck, AccessFault, AccessFinding, EmulationStatistics};
+use gpuemu_model::nearest::nearest;
 use gpuemu_ptx::Source;
-use gpuemu_ptx::machine::{Launch, LaunchError, LaunchOptions, Outcome, Program};
 use serde::Serialize;
 
 use super::launch_argument::{LaunchArguments, fit};

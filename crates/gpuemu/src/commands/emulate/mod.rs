@@ -8,7 +8,7 @@ mod output;
 
 use std::path::PathBuf;
 
-use gpuemu_common::emulation::AccessCheck;
+use gpuemu_model::emulation::AccessCheck;
 
 use self::launch_options::{LaunchForm, MachineOptions};
 use crate::expected_error::ExpectedError;

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use gpuemu_common::rng::blake2b;
-use gpuemu_common::{DType, npy};
-use gpuemu_ptx::machine::POISON;
+use gpuemu_machine::POISON;
+use gpuemu_tensor::rng::blake2b;
+use gpuemu_tensor::{DType, npy};
 use serde::Serialize;
 
 use super::launch_argument::BufferForm;
@@ -50,7 +50,7 @@ pub struct Contents {
 /// A number that JSON may have no name for.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(transparent)]
-pub struct Number(#[serde(with = "gpuemu_common::number_text")] pub f64);
+pub struct Number(#[serde(with = "gpuemu_model::number_text")] pub f64);
 
 impl OutputSummary {
     /// Of a buffer's bytes.

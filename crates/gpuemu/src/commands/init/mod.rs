@@ -10,17 +10,17 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use gpuemu_common::config::{self, Environment};
+use ci::{CiSystem, Repository};
+use gpuemu_config::Environment;
+use package::Package;
 use serde_json::json;
+use templates::{Framework, NewFile};
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
 use crate::report::style::{COMMAND, paint};
 use crate::session::{GlobalOptions, note};
-use ci::{CiSystem, Repository};
-use package::Package;
-use templates::{Framework, NewFile};
 
 /// Arguments of `gpuemu init`.
 #[derive(Debug, Clone, clap::Args)]
@@ -78,7 +78,9 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
     let adds_ci_alone = arguments.adds_ci_alone() && project_file.is_file();
     let framework = match arguments.framework {
         Some(framework) => framework,
-        None if adds_ci_alone => config::load_file(project_file, &Environment::of_process())?.project.framework.into(),
+        None if adds_ci_alone => {
+            gpuemu_config::load_file(project_file, &Environment::of_process())?.project.framework.into()
+        }
         None => Framework::Numpy,
     };
     let mut files = match adds_ci_alone {

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use gpuemu_common::config;
 
 /// A framework whose arrays the project's functions are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -81,13 +80,13 @@ impl Framework {
     }
 }
 
-impl From<config::Framework> for Framework {
-    fn from(framework: config::Framework) -> Self {
+impl From<gpuemu_config::Framework> for Framework {
+    fn from(framework: gpuemu_config::Framework) -> Self {
         match framework {
-            config::Framework::Pytorch => Framework::Pytorch,
-            config::Framework::Jax => Framework::Jax,
-            config::Framework::Tensorflow => Framework::Tensorflow,
-            config::Framework::Numpy => Framework::Numpy,
+            gpuemu_config::Framework::Pytorch => Framework::Pytorch,
+            gpuemu_config::Framework::Jax => Framework::Jax,
+            gpuemu_config::Framework::Tensorflow => Framework::Tensorflow,
+            gpuemu_config::Framework::Numpy => Framework::Numpy,
         }
     }
 }

@@ -5,9 +5,9 @@ mod stored;
 
 use std::path::{Path, PathBuf};
 
-use gpuemu_client::fault;
-use gpuemu_common::report::{Conclusion, REPORT_VERSION};
-use gpuemu_daemon::service::merge::merge;
+use gpuemu_model::report::{Conclusion, REPORT_VERSION};
+use gpuemu_process::fault;
+use gpuemu_run::merge::merge;
 
 use super::ci::read_report;
 use super::sign::KeyOption;

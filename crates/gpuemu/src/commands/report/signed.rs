@@ -1,12 +1,12 @@
 //! The signed report: what stored verdicts rest on, and a signature over the exact bytes.
 
-use gpuemu_client::client::unexpected;
-use gpuemu_client::fault;
-use gpuemu_common::evidence::{Evidence, contradiction};
-use gpuemu_common::json::ToJson;
-use gpuemu_common::protocol::{GatherEvidence, Request, Response};
-use gpuemu_common::report::{Conclusion, RunReport};
 use gpuemu_engine::case::GENERATOR_VERSION;
+use gpuemu_model::evidence::{Evidence, contradiction};
+use gpuemu_model::json::ToJson;
+use gpuemu_model::report::{Conclusion, RunReport};
+use gpuemu_process::fault;
+use gpuemu_wire::client::unexpected;
+use gpuemu_wire::protocol::{GatherEvidence, Request, Response};
 
 use crate::commands::sign::KeyOption;
 use crate::expected_error::ExpectedError;

@@ -1,9 +1,9 @@
 //! The report on stored results: of each op its newest run.
 
-use gpuemu_client::client::unexpected;
-use gpuemu_client::fault;
-use gpuemu_common::protocol::{ReportStored, Request, Response};
-use gpuemu_common::report::{Conclusion, RunReport};
+use gpuemu_model::report::{Conclusion, RunReport};
+use gpuemu_process::fault;
+use gpuemu_wire::client::unexpected;
+use gpuemu_wire::protocol::{ReportStored, Request, Response};
 
 use super::Arguments;
 use crate::expected_error::ExpectedError;
@@ -33,7 +33,7 @@ pub fn report(session: &mut Session, arguments: &Arguments) -> Result<RunReport,
         time: stored.time,
         ops: stored.ops,
         kernels,
-        ..RunReport::blank(env!("CARGO_PKG_VERSION"), &session.config, "stored")
+        ..session.config.blank_report(env!("CARGO_PKG_VERSION"), "stored")
     };
     if with_kernels && !has_kernels {
         report.warnings.push("this project has no compiled kernels".to_string());

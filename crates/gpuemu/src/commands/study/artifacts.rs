@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use gpuemu_common::artifact::ToolSearch;
 use gpuemu_corpus::studies::artifacts::{
     ASSEMBLED_MEASURES, Compared, MEASURES, PUBLISHED_MEASURES, Pair, Study, run as run_study, work,
 };
+use gpuemu_model::artifact::ToolSearch;
 use gpuemu_ptx::tools::Toolchain;
 use serde_json::{Map, Value, json};
 
@@ -181,7 +181,7 @@ fn difference(text: &mut String, study: &Study) -> std::fmt::Result {
     writeln!(
         text,
         "what differs: the same deltas come out for {}; others for {}. The published figures are those of their compiler's \
-         version and target; ours are of the files in corpus/ptx. A bug that no count shows is seen by its constants \
+         version and target; ours are of the files in lab/corpus/ptx. A bug that no count shows is seen by its constants \
          where it changes one.",
         list(&same),
         list(&moved)

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use gpuemu_common::Strategy;
 use gpuemu_corpus::published::{KERNELS, Role};
 use gpuemu_corpus::studies::inputs::{
     CHECKS, NamedStrategy, OURS, PUBLISHED, Row, STRATEGIES, Total, run as run_study, total, work,
 };
 use gpuemu_corpus::studies::proportion::Proportion;
 use gpuemu_engine::Sampler;
+use gpuemu_model::Strategy;
 use serde_json::{Map, Value, json};
 
 use super::chart::{Axis, Bar, Group, Place, bars};

@@ -1,9 +1,9 @@
 //! One failure: what is wrong, where, and how to see it again.
 
-use gpuemu_common::finding::Finding;
-use gpuemu_common::picture::ErrorPicture;
-use gpuemu_common::protocol::{Illustration, SmallestCase};
-use gpuemu_common::report::ValidationResult;
+use gpuemu_model::finding::Finding;
+use gpuemu_model::picture::ErrorPicture;
+use gpuemu_model::report::ValidationResult;
+use gpuemu_wire::protocol::{Illustration, SmallestCase};
 
 use super::level::Level;
 use super::{charts, heat_map, time_words, window};

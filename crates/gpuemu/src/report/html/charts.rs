@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use gpuemu_common::picture::{ElementError, ErrorHistogram, Profile};
+use gpuemu_model::picture::{ElementError, ErrorHistogram, Profile};
 
 use super::level::Level;
 use crate::markup::{Markup, Picture};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use gpuemu_common::picture::{ErrorPicture, Tile, TileEvidence};
+use gpuemu_model::picture::{ErrorPicture, Tile, TileEvidence};
 
 use super::level::{Level, RatioClass};
 use crate::markup::{Attribute, Markup, Picture};

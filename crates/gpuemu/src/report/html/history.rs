@@ -1,6 +1,6 @@
 //! What an op came to in its stored runs, as a line of small bars.
 
-use gpuemu_common::report::{OpStatus, StoredRun};
+use gpuemu_model::report::{OpStatus, StoredRun};
 
 use super::time_words;
 use crate::markup::{Markup, Picture};

@@ -1,6 +1,6 @@
 //! Errors in a few levels, each with a colour of its own: what a picture of thousands of numbers can show.
 
-use gpuemu_common::picture::ElementError;
+use gpuemu_model::picture::ElementError;
 
 /// A level of error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,9 +10,9 @@ mod window;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use gpuemu_common::artifact::Severity;
-use gpuemu_common::report::{OpReport, RunReport};
-use gpuemu_daemon::service::expected::date_of;
+use gpuemu_model::artifact::Severity;
+use gpuemu_model::report::{OpReport, RunReport};
+use gpuemu_run::expected::date_of;
 use sha2::{Digest, Sha256};
 
 use level::Level;

@@ -1,6 +1,6 @@
 //! The head of a page: what the run comes to, and each op in a line.
 
-use gpuemu_common::report::{Conclusion, OpReport, OpStatus, RunReport};
+use gpuemu_model::report::{Conclusion, OpReport, OpStatus, RunReport};
 
 use super::super::text::op_counts;
 use super::{history, time_words};

@@ -1,8 +1,8 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-use gpuemu_common::picture::{ElementError, ErrorPicture, HeatMap, Tile, TileEvidence, Window, WindowElement};
-use gpuemu_common::protocol::Illustration;
-use gpuemu_common::report::ValidationResult;
+use gpuemu_model::picture::{ElementError, ErrorPicture, HeatMap, Tile, TileEvidence, Window, WindowElement};
+use gpuemu_model::report::ValidationResult;
+use gpuemu_wire::protocol::Illustration;
 use serde_json::{Value, json};
 
 use super::super::illustrations::{Illustrations, Shown, most_telling};
@@ -47,7 +47,7 @@ fn picture() -> ErrorPicture {
     let error = |wrong: bool| ElementError::Share(if wrong { 9.0 } else { 0.0 });
     ErrorPicture {
         tensor: HOSTILE.to_string(),
-        dtype: gpuemu_common::DType::F32,
+        dtype: gpuemu_tensor::DType::F32,
         shape: vec![2, 143],
         mismatched: 30,
         elements: 286,

@@ -1,6 +1,6 @@
 //! The numbers around the worst element.
 
-use gpuemu_common::picture::{ErrorPicture, WindowElement};
+use gpuemu_model::picture::{ErrorPicture, WindowElement};
 
 use super::level::{Level, share_words};
 use crate::markup::Markup;

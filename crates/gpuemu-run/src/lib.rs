@@ -1,0 +1,15 @@
+//! A project and its ops: made ready, tried, added up, merged.
+//!
+//! A `Project` is read from its configuration; `ConfiguredOp` is one op of it with what runs it, what it is judged by and
+//! what its cases are drawn from. A `Tally` adds up verdicts to the report on an op, `merge` joins the reports on the
+//! shards of a run, `expected` applies the failures that a project expects. Open `configured_op.rs` first.
+
+pub mod configured_op;
+pub mod expected;
+mod kernel_program;
+pub mod merge;
+pub mod op_definition;
+pub mod project;
+pub mod result;
+pub mod sources;
+pub mod tally;
