@@ -1,7 +1,7 @@
 """Compiles the Triton kernels of the corpus for sm_80, and writes their launch tables.
 
 python lab/corpus/triton/compile.py               # write the PTX of lab/corpus/triton into lab/corpus/ptx
-python lab/corpus/triton/compile.py --set grown   # write that of lab/corpus/grown/triton into its folder `ptx`
+python lab/corpus/triton/compile.py --set grown   # write that of lab/corpus/grown/triton into its `ptx`
 python lab/corpus/triton/compile.py --check       # write nothing; exit 1 and name the files that would change
 
 Needs Triton, and no GPU.
@@ -46,7 +46,11 @@ class KernelSet:
 
 SETS = {
     "published": KernelSet(
-        "The published Triton kernels", "lab/corpus/triton", "lab/corpus/ptx", "lab/corpus/ptx/kernels.toml", ""
+        "The published Triton kernels",
+        "lab/corpus/triton",
+        "lab/corpus/ptx",
+        "lab/corpus/ptx/kernels.toml",
+        "",
     ),
     "grown": KernelSet(
         "The Triton kernels of the grown corpus",
