@@ -55,7 +55,7 @@ class Bridge:
         self.title = title
         self.outputs = outputs
         self.in_place = in_place
-        self.returned: list[tuple[str, npt.NDArray[Any], npt.NDArray[np.uint8]]] = []
+        self.returned: list[tuple[str, npt.NDArray[Any], bytes]] = []
         self.given: list[tuple[View, Any]] = []
 
     def __call__(
@@ -185,14 +185,15 @@ class Bridge:
             return
         # Several calls back: memory may be used in turns.
         self.returned = self.returned[-_WATCHED_OUTPUTS:] + [
-            (name, array, data.copy()) for (name, array), (_, data, _, _) in zip(named, outputs, strict=True)
+            (name, array, data.tobytes()) for (name, array), (_, data, _, _) in zip(named, outputs, strict=True)
         ]
 
     def _overwritten(self) -> list[Remark]:
         """Look at what the calls before returned: it must still be what it was."""
         remarks: list[Remark] = []
         for name, array, data in self.returned:
-            if not np.array_equal(_bytes_of(array), data):
+            # Bytes compare in a tenth of the time that arrays of a few elements take.
+            if _bytes_of(array).tobytes() != data:
                 text = (
                     f"'{name}' of an earlier call changed when the function was called again: every call "
                     "returns the same memory, so a result is lost unless it is copied in time"

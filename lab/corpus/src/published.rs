@@ -103,7 +103,7 @@ const ROW_ATTENTION: Entry = control(23, "attention", all::ATTENTION, TRITON, AT
 const FLASH_ATTENTION: Entry = control(25, "flash_attention", all::FLASH, ONLINE, FLASH, NAIVE_ATTENTION);
 
 /// The 26 kernels, in the order of the published table.
-pub const KERNELS: [Entry; 26] = [
+pub static KERNELS: [Entry; 26] = [
     SOFTMAX_NUMPY,
     control(2, "layernorm_numpy", all::LAYERNORM, NUMPY, ROWS_FROM_TWO, NAIVE_ROWS),
     control(3, "matmul_numpy", all::MATMUL, TILED, ARRAY_MATMUL, NAIVE_MATMUL),
