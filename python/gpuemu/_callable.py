@@ -185,7 +185,8 @@ class Bridge:
             return
         # Several calls back: memory may be used in turns.
         self.returned = self.returned[-_WATCHED_OUTPUTS:] + [
-            (name, array, data.tobytes()) for (name, array), (_, data, _, _) in zip(named, outputs, strict=True)
+            (name, array, data.tobytes())
+            for (name, array), (_, data, _, _) in zip(named, outputs, strict=True)
         ]
 
     def _overwritten(self) -> list[Remark]:

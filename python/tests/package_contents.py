@@ -14,14 +14,13 @@ LARGEST_WHEEL = 40 << 20
 
 # Without these there is no build; the tests and the documents come along.
 SOURCE_FOLDERS = [
-    "corpus",
     "crates",
     "docs",
     "examples",
     "integrations",
+    "lab",
     "python",
     "testdata",
-    "torture",
     "xtask",
 ]
 SOURCE_FILES = [
