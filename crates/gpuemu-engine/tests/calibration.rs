@@ -27,6 +27,7 @@ fn elementwise<F: Fn(f64) -> f64 + Send>(function: F) -> Elementwise<F> {
         writes_into_buffers: true,
         inputs_watched: true,
         refills: false,
+        remembers: false,
     };
     Elementwise { description, function }
 }

@@ -316,6 +316,7 @@ fn the_oracle_judges_a_backward_kernel_like_any_other() {
         let description = RunnerDescription {
             inputs_watched: true,
             refills: false,
+            remembers: false,
             name: "softmax.backward".to_string(),
             kind: RunnerKind::StandIn,
             layouts: true,

@@ -23,6 +23,7 @@ fn relu<F: FnMut(&mut Invocation<'_>) -> Result<(), RunnerError> + Send>(body: F
         writes_into_buffers: true,
         inputs_watched: true,
         refills: false,
+        remembers: false,
     };
     Relu { description, body }
 }
@@ -476,6 +477,7 @@ impl Runner for ForRowsOnly {
             writes_into_buffers: true,
             inputs_watched: true,
             refills: false,
+            remembers: false,
         });
         &DESCRIPTION
     }

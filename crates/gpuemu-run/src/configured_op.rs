@@ -149,20 +149,26 @@ impl ConfiguredOp {
         narrow(&mut schema, settings)?;
         let mut subject = Subject::with_schema(op, schema);
         subject.measured = true;
-        Ok(Self {
-            name: name.to_string(),
+        let sampler = sampler_of(project, None, subject.schema(), settings)?;
+        Ok(Self { timeout: project.config.daemon.script_timeout, ..Self::of_subject(subject, sampler) })
+    }
+
+    /// An op that no project defines: others run it, and it is judged by its subject alone.
+    pub fn of_subject(subject: Subject, sampler: Sampler) -> Self {
+        Self {
+            name: subject.schema().name.clone(),
             line: 0,
-            sampler: sampler_of(project, None, subject.schema(), settings)?,
             subject,
             bound: None,
+            sampler,
             reference: "built-in fp64 reference".to_string(),
             source: "submitted".to_string(),
             warnings: Vec::new(),
             program: None,
             reference_program: None,
             extra: Map::new(),
-            timeout: project.config.daemon.script_timeout,
-        })
+            timeout: Duration::MAX,
+        }
     }
 
     /// An op that exists only in the client's process, ready to be tried there.
@@ -175,19 +181,12 @@ impl ConfiguredOp {
         narrow(&mut schema, settings)?;
         let mut subject = op(schema);
         subject.measured = true;
+        let sampler = sampler_of(project, None, subject.schema(), settings)?;
         Ok(Self {
-            name: subject.schema().name.clone(),
-            line: 0,
-            sampler: sampler_of(project, None, subject.schema(), settings)?,
-            subject,
-            bound: None,
             reference: "callable of the client".to_string(),
             source: "callable".to_string(),
-            warnings: Vec::new(),
-            program: None,
-            reference_program: None,
-            extra: Map::new(),
             timeout: project.config.daemon.script_timeout,
+            ..Self::of_subject(subject, sampler)
         })
     }
 
@@ -246,9 +245,9 @@ impl ConfiguredOp {
                 self.check_dtypes(&program)?;
                 let (started, accepted) = program.start(&self.name)?;
                 let withheld = self.fit(accepted.as_ref());
-                let (words, callable) = (program.describe(), program.is_callable());
-                let extra = self.extra.clone();
-                OpRunner::Python(Box::new(PythonRunner::new(words, started, callable, extra, withheld, self.timeout)))
+                let (words, extra) = (program.describe(), self.extra.clone());
+                let runner = PythonRunner::new(words, started, &program.entry, extra, withheld, self.timeout);
+                OpRunner::Python(Box::new(runner))
             }
         };
         check_calibrated_outputs(&self.name, &self.subject, &self.sampler)?;

@@ -4,12 +4,13 @@ use std::fmt::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gpuemu_config::Failure;
-use gpuemu_engine::{Subject, Verdict};
+use gpuemu_engine::{Case, Subject, Verdict};
 use gpuemu_model::ErrorCode;
 use gpuemu_model::finding::Outcome;
 use gpuemu_model::json::ToJson;
 use gpuemu_model::report::ValidationResult;
 use gpuemu_model::settings::FuzzConfig;
+use gpuemu_model::tensor_data::{NamedTensorData, TensorData};
 
 /// Milliseconds since 1970.
 pub fn now() -> u64 {
@@ -27,10 +28,38 @@ pub struct Context<'a> {
     pub settings: &'a FuzzConfig,
     /// Share of the tolerance from which a warning is given.
     pub warn_threshold: f64,
+    /// How the case is run again, `{seed}` standing for its seed; none where the command line does it.
+    pub replay: Option<&'a str>,
+    /// A failure's result holds its inputs if they have no more bytes in all; none where it never does.
+    pub inputs_up_to: Option<u64>,
+}
+
+impl<'a> Context<'a> {
+    /// For a case of a project, replayed by the command line and kept apart from its inputs.
+    pub fn new(op: &'a str, run: Option<u64>, settings: &'a FuzzConfig, warn_threshold: f64) -> Self {
+        Self { op, run, settings, warn_threshold, replay: None, inputs_up_to: None }
+    }
+
+    fn replay_line(&self, seed: u64) -> String {
+        match self.replay {
+            Some(line) => line.replace("{seed}", &seed.to_string()),
+            None => replay_line(self.op, seed, self.settings),
+        }
+    }
+
+    fn inputs(&self, subject: &Subject, case: &Case, verdict: &Verdict) -> Option<NamedTensorData> {
+        let most = self.inputs_up_to.filter(|_| verdict.failed())?;
+        let tensors = case.named_inputs(subject.schema());
+        let bytes: u64 = tensors.iter().map(|(_, tensor)| tensor.storage().len() as u64).sum();
+        let written = tensors.iter().map(|(name, tensor)| (name.clone(), TensorData::base64_as_it_lies(tensor)));
+        let mut inputs = NamedTensorData::default();
+        inputs.0.extend(written);
+        (bytes <= most && !tensors.is_empty()).then_some(inputs)
+    }
 }
 
 /// The result of a case.
-pub fn result_of(subject: &Subject, verdict: &Verdict, context: Context<'_>) -> ValidationResult {
+pub fn result_of(subject: &Subject, case: &Case, verdict: &Verdict, context: Context<'_>) -> ValidationResult {
     let descriptor = &verdict.case;
     let inputs = subject.schema().inputs.iter().filter(|spec| descriptor.has(spec));
     let shapes = inputs.filter_map(|spec| Some((spec.name.clone(), spec.shape(&descriptor.sizes)?)));
@@ -67,8 +96,8 @@ pub fn result_of(subject: &Subject, verdict: &Verdict, context: Context<'_>) -> 
         minimized: false,
         client_side: false,
         settings: context.settings.clone(),
-        inputs: None,
-        replay: replay_line(context.op, descriptor.seed, context.settings),
+        inputs: context.inputs(subject, case, verdict),
+        replay: context.replay_line(descriptor.seed),
     }
 }
 

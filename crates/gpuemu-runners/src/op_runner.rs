@@ -20,9 +20,9 @@ pub enum OpRunner {
 
 impl OpRunner {
     /// Why the program could not even be started, if that happened: no verdict on the kernel.
-    pub fn broken(&self) -> Option<&ExecutorError> {
+    pub fn error(&self) -> Option<&ExecutorError> {
         match self {
-            OpRunner::Python(runner) => runner.broken(),
+            OpRunner::Python(runner) => runner.error(),
             OpRunner::Kernel(_) => None,
         }
     }
@@ -50,6 +50,10 @@ impl Runner for OpRunner {
 
     fn covers(&self, schema: &Schema, descriptor: &CaseDescriptor) -> bool {
         self.inner().covers(schema, descriptor)
+    }
+
+    fn broken(&self) -> Option<String> {
+        self.inner().broken()
     }
 
     fn run(&mut self, invocation: &mut Invocation<'_>) -> Result<(), RunnerError> {

@@ -11,7 +11,7 @@ use gpuemu_tensor::Tensor;
 use serde_json::{Map, Value};
 
 use crate::executor::{Arguments, ExecutorError, NamedTensors, Program, Seen, Watch, is_ending, with_stderr};
-use crate::python_program::match_outputs;
+use crate::python_program::{Entry, match_outputs};
 
 /// A kernel in Python.
 pub struct PythonRunner {
@@ -24,16 +24,18 @@ pub struct PythonRunner {
 }
 
 impl PythonRunner {
-    /// A runner over a program. What is a callable sees the strides of its inputs, and its memory is watched. `extra` goes to every call beside the op's parameters; parameters in
-    /// `withheld` are never passed, because the callable does not take them.
+    /// A runner over the code of an entry. A callable sees the strides of its inputs, and its memory is watched. `extra`
+    /// goes to every call beside the op's parameters; parameters in `withheld` are never passed, because the callable
+    /// does not take them.
     pub fn new(
         name: String,
         program: Box<dyn Program>,
-        callable: bool,
+        entry: &Entry,
         extra: Map<String, Value>,
         withheld: Vec<String>,
         timeout: Duration,
     ) -> Self {
+        let callable = matches!(entry, Entry::Callable(..));
         let description = RunnerDescription {
             name,
             kind: RunnerKind::Script,
@@ -41,6 +43,7 @@ impl PythonRunner {
             writes_into_buffers: false,
             inputs_watched: callable,
             refills: callable,
+            remembers: !matches!(entry, Entry::Cold(_)),
         };
         Self { description, program, extra, withheld, timeout, broken: None }
     }
@@ -54,7 +57,7 @@ impl PythonRunner {
     }
 
     /// Why the program could not even be started, if that happened: no verdict on the kernel.
-    pub fn broken(&self) -> Option<&ExecutorError> {
+    pub fn error(&self) -> Option<&ExecutorError> {
         self.broken.as_ref()
     }
 }
@@ -62,6 +65,10 @@ impl PythonRunner {
 impl Runner for PythonRunner {
     fn description(&self) -> &RunnerDescription {
         &self.description
+    }
+
+    fn broken(&self) -> Option<String> {
+        self.broken.as_ref().map(ToString::to_string)
     }
 
     fn run(&mut self, invocation: &mut Invocation<'_>) -> Result<(), RunnerError> {
@@ -87,6 +94,7 @@ impl Runner for PythonRunner {
             .map_err(|problem| RunnerError::Raised(with_stderr(problem, &self.program.stderr())))?;
         let findings = seen.into_iter().filter_map(|seen| finding(seen, &inputs, &names, &outputs, &matched));
         invocation.findings.extend(findings);
+        invocation.surplus = outputs.len() > invocation.outputs.len();
         for (place, tensor) in matched.into_iter().enumerate() {
             invocation.replace_output(place, tensor);
         }

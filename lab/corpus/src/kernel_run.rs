@@ -1,23 +1,30 @@
-//! A campaign over one kernel of the corpus: generated cases, judged, and counted.
+//! A run over one kernel of the corpus: generated cases, judged, and counted.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
-use gpuemu_engine::Sampler;
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::minimise::{Budget, MinimiseStrategy, Minimised, minimise};
 use gpuemu_engine::oracle::naive::{self, NaiveInputs};
 use gpuemu_engine::oracle::strength::{Strength, Weakness};
 use gpuemu_engine::oracle::{Subject, judge};
-use gpuemu_engine::runner::{Runner, RunnerDescription};
+use gpuemu_engine::runner::RunnerDescription;
 use gpuemu_engine::schema::Parameters;
 use gpuemu_engine::verdict::{BugClass, Outcome, Verdict};
+use gpuemu_model::settings::FuzzConfig;
+use gpuemu_model::shard::Shard;
+use gpuemu_run::case_loop::{Event, Judged, Plan, Sink, Stop, run_cases};
+use gpuemu_run::configured_op::ConfiguredOp;
+use gpuemu_run::result::Context;
 use gpuemu_tensor::DType;
-use gpuemu_tensor::rng::case_seed;
 use rayon::prelude::*;
 use serde::Serialize;
 
 use crate::published::{Entry, Role, RunnerChoice};
 use crate::visibility::{Visibility, visibility};
+
+/// Parts that the cores of a machine share.
+const SHARDS: u32 = 16;
 
 /// Counts of cases by what they could show and what was found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -86,7 +93,7 @@ pub struct NaiveRow {
     pub accepts_normal: bool,
 }
 
-/// What a campaign found out about a kernel.
+/// What a run found out about a kernel.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// The kernel.
@@ -154,7 +161,7 @@ pub fn replay(entry: &Entry, choice: RunnerChoice, subject: &Subject, seed: u64)
     Ok(judge(subject, &case, entry.runner(choice)?.as_mut()))
 }
 
-/// Runs a campaign of `cases` cases. `progress` is called with the number of cases done since the last call.
+/// Runs `cases` cases. `progress` is called with the number of cases done since the last call.
 pub fn run(
     entry: &Entry,
     choice: RunnerChoice,
@@ -163,13 +170,23 @@ pub fn run(
     cases: u64,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Row, String> {
-    let sampler = entry.sampler(choice);
-    let tally = (0..cases)
+    let op = ConfiguredOp::of_subject(subject.clone(), entry.sampler(choice));
+    let settings = FuzzConfig::default();
+    let context = Context::new(&op.name, None, &settings, 1.0);
+    let shards = SHARDS.min(u32::try_from(cases).unwrap_or(SHARDS)).max(1);
+    let tally = (1..=shards)
         .into_par_iter()
         .map(|index| {
-            let tally = one(entry, entry.runner(choice)?.as_mut(), subject, &sampler, base_seed, index);
-            progress(1);
-            Ok(tally)
+            let shard = Shard::new(index, shards).map_err(|error| error.to_string())?;
+            let mut runner = entry.runner(choice)?;
+            let plan = Plan { shard: Some(shard), ..Plan::of(base_seed, cases) };
+            let mut counter = Counter { entry, progress, tally: Tally::default() };
+            let report = run_cases(&op, runner.as_mut(), &plan, context, &mut counter);
+            match counter.tally.counts.cases as u64 == plan.total() {
+                true => Ok(counter.tally),
+                // Never a pass: nothing is known of a case that cannot be built.
+                false => Err(report.message.unwrap_or_default()),
+            }
         })
         .try_reduce(Tally::default, |left, right| Ok::<_, String>(left.join(right)))?;
     let mut runner = entry.runner(choice)?;
@@ -190,36 +207,35 @@ pub fn run(
     })
 }
 
-fn one(
-    entry: &Entry,
-    runner: &mut dyn Runner,
-    subject: &Subject,
-    sampler: &Sampler,
-    base_seed: u64,
-    index: u64,
-) -> Tally {
-    let descriptor = subject.describe(sampler, case_seed(base_seed, index));
-    let mut tally = Tally::default();
-    let Ok(case) = materialise(subject.schema(), &descriptor) else {
-        // Never a pass: a case that cannot be built is one about which nothing is known.
-        tally.counts = CaseCounts { cases: 1, undetermined: 1, ..CaseCounts::default() };
-        return tally;
-    };
-    let verdict = judge(subject, &case, runner);
-    let level = match (entry.role(), subject.expect(&case)) {
-        // The stand-in has the formula, whatever ran.
-        (Role::Bug, Ok(expectations)) => visibility(subject, &entry.stand_in(), &case, &expectations),
-        _ => Visibility::Untouched,
-    };
-    tally.counts = CaseCounts::of(&verdict, level);
-    tally.strength.add(&verdict);
-    if let Some(finding) = verdict.finding() {
-        tally.classes.insert(finding.bug_class, 1);
+/// Counts the cases of one shard.
+struct Counter<'a> {
+    entry: &'a Entry,
+    progress: &'a (dyn Fn(u64) + Sync),
+    tally: Tally,
+}
+
+impl Sink for Counter<'_> {
+    fn take(&mut self, event: &Event<'_>) -> ControlFlow<Stop> {
+        if let Event::CaseJudged(judged) = event {
+            let Judged { op, case, verdict, .. } = judged;
+            let level = match (self.entry.role(), op.subject.expect(case)) {
+                // The stand-in has the formula, whatever ran.
+                (Role::Bug, Ok(expectations)) => visibility(&op.subject, &self.entry.stand_in(), case, &expectations),
+                _ => Visibility::Untouched,
+            };
+            let tally = &mut self.tally;
+            tally.counts = tally.counts.join(CaseCounts::of(verdict, level));
+            tally.strength.add(verdict);
+            if let Some(finding) = verdict.finding() {
+                *tally.classes.entry(finding.bug_class).or_default() += 1;
+            }
+            if verdict.failed() && tally.first.is_none() {
+                tally.first = Some((judged.index, (*verdict).clone()));
+            }
+            (self.progress)(1);
+        }
+        ControlFlow::Continue(())
     }
-    if verdict.failed() {
-        tally.first = Some((index, verdict));
-    }
-    tally
 }
 
 /// The parameters of a call that names none.

@@ -6,12 +6,12 @@
 //! A stand-in is generic over its arithmetic: in float32 it is the kernel, in float64 it is the
 //! exact model of the kernel's formula.
 
-pub mod campaign;
 pub mod catalogue;
 pub mod compiled;
 pub mod detection;
 pub mod grown;
 pub mod implementations;
+pub mod kernel_run;
 pub mod kernels;
 pub mod memory;
 pub mod mutants;

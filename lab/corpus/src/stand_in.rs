@@ -27,6 +27,7 @@ impl StandIn {
             writes_into_buffers: true,
             inputs_watched: true,
             refills: false,
+            remembers: false,
         };
         Self { kernel, plan: Plan { style, mutation }, description }
     }
@@ -62,6 +63,7 @@ impl StandIn {
             poison: 0xff,
             placement: Placement::Fresh,
             findings: Vec::new(),
+            surplus: false,
         };
         (self.kernel.double)(&mut invocation, &self.plan)?;
         let decode = |buffer: &Buffer| {

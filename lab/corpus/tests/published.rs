@@ -1,7 +1,7 @@
 //! The published corpus: what must be caught is, what is right passes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
-use gpuemu_corpus::campaign;
+use gpuemu_corpus::kernel_run;
 use gpuemu_corpus::mutation::Mutation;
 use gpuemu_corpus::published::{KERNELS, Role, RunnerChoice};
 use gpuemu_engine::Sampler;
@@ -25,7 +25,7 @@ fn every_verdict_is_right_for_ten_base_seeds() {
     for base_seed in 0..10 {
         for entry in &KERNELS {
             let subject = entry.subject(RunnerChoice::Native).unwrap();
-            let row = campaign::run(entry, RunnerChoice::Native, &subject, base_seed, 60, &|_| {}).unwrap();
+            let row = kernel_run::run(entry, RunnerChoice::Native, &subject, base_seed, 60, &|_| {}).unwrap();
             assert!(row.verdict_is_right(), "seed {base_seed}, {}: {:?}", entry.name, row.first);
             assert_eq!(row.counts.observable_detected, row.counts.observable, "seed {base_seed}, {}", entry.name);
             assert!(row.weak.is_empty(), "{}: weak in {:?}", entry.name, row.weak);
@@ -78,8 +78,9 @@ fn a_dropped_mask_is_caught_in_every_stand_in() {
 #[test]
 fn the_smallest_failing_softmax_is_three_wide_and_four_passes() {
     let entry = gpuemu_corpus::published::find("softmax_other_zero").unwrap();
-    let row = campaign::run(entry, RunnerChoice::Native, &entry.subject(RunnerChoice::Native).unwrap(), 0, 60, &|_| {})
-        .unwrap();
+    let row =
+        kernel_run::run(entry, RunnerChoice::Native, &entry.subject(RunnerChoice::Native).unwrap(), 0, 60, &|_| {})
+            .unwrap();
     let smallest = row.smallest.unwrap();
     assert_eq!(smallest.case.descriptor.sizes.to_string(), "H=3");
     assert_eq!(smallest.case.descriptor.dtype, DType::F32);
@@ -91,7 +92,7 @@ fn the_smallest_failing_softmax_is_three_wide_and_four_passes() {
 fn a_replayed_seed_gives_the_same_verdict() {
     let entry = gpuemu_corpus::published::find("matmul_overwrite").unwrap();
     let subject = entry.subject(RunnerChoice::Native).unwrap();
-    let (_, first) = campaign::run(entry, RunnerChoice::Native, &subject, 3, 100, &|_| {}).unwrap().first.unwrap();
-    let again = campaign::replay(entry, RunnerChoice::Native, &subject, first.case.seed).unwrap();
+    let (_, first) = kernel_run::run(entry, RunnerChoice::Native, &subject, 3, 100, &|_| {}).unwrap().first.unwrap();
+    let again = kernel_run::replay(entry, RunnerChoice::Native, &subject, first.case.seed).unwrap();
     assert_eq!(serde_json::to_string(&first).unwrap(), serde_json::to_string(&again).unwrap());
 }

@@ -1,7 +1,7 @@
 //! Properties of verdicts: functions of the case alone, blind to layout, honest about weakness.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests fail by panicking")]
 
-use gpuemu_corpus::campaign::Row;
+use gpuemu_corpus::kernel_run::Row;
 use gpuemu_corpus::mutation::Mutation;
 use gpuemu_corpus::published::{Entry, KERNELS, RunnerChoice, find};
 use gpuemu_engine::Sampler;
@@ -96,7 +96,7 @@ fn what_the_minimiser_returns_still_fails_for_the_same_reason() {
 fn a_tolerance_of_one_is_reported_as_weak() {
     let entry = find("softmax").unwrap();
     let loose = entry.subject(RunnerChoice::Native).unwrap().tolerance(Tolerance::Fixed { atol: 1.0, rtol: 1.0 });
-    let row: Row = gpuemu_corpus::campaign::run(entry, RunnerChoice::Native, &loose, 0, 80, &|_| {}).unwrap();
+    let row: Row = gpuemu_corpus::kernel_run::run(entry, RunnerChoice::Native, &loose, 0, 80, &|_| {}).unwrap();
     let dtypes: Vec<DType> = row.weak.iter().map(|weakness| weakness.dtype).collect();
     assert_eq!(dtypes, [DType::F16, DType::BF16, DType::F32]);
     assert!(row.weak.iter().all(|weakness| weakness.never_rejected.contains(&Decoy::Zeros)), "{:?}", row.weak);

@@ -48,24 +48,17 @@ pub struct CallableRunner {
     /// An exception that says nothing about the callable: an interrupt, or arrays that cannot be made.
     broken: Option<PyErr>,
     calls: u64,
-    /// Whether more came back than was judged.
-    surplus: bool,
 }
 
 impl CallableRunner {
     /// A runner.
     pub fn new(description: RunnerDescription, calling: Calling) -> Self {
-        Self { description, calling, recent: VecDeque::new(), broken: None, calls: 0, surplus: false }
+        Self { description, calling, recent: VecDeque::new(), broken: None, calls: 0 }
     }
 
     /// Takes the exception that ended it, if one did.
     pub fn take_broken(&mut self) -> Option<PyErr> {
         self.broken.take()
-    }
-
-    /// Whether outputs came back that nobody judged.
-    pub fn surplus(&self) -> bool {
-        self.surplus
     }
 
     /// Calls made so far.
@@ -108,7 +101,7 @@ impl CallableRunner {
             Returned::Failed(text) => Ok(Err(RunnerError::Raised(text))),
             Returned::Outputs(values, remarks) => {
                 invocation.findings.extend(remarks.into_iter().map(finding));
-                self.surplus |= values.len() > invocation.outputs.len();
+                invocation.surplus = values.len() > invocation.outputs.len();
                 if self.description.writes_into_buffers { Ok(Ok(())) } else { Ok(take(invocation, &values)) }
             }
         }
@@ -161,6 +154,10 @@ impl CallableRunner {
 impl Runner for CallableRunner {
     fn description(&self) -> &RunnerDescription {
         &self.description
+    }
+
+    fn broken(&self) -> Option<String> {
+        self.broken.as_ref().map(ToString::to_string)
     }
 
     fn run(&mut self, invocation: &mut Invocation<'_>) -> Result<(), RunnerError> {

@@ -1,24 +1,20 @@
-//! Many cases of one op for one callable: the next ones are made while the callable runs.
+//! Many cases of one op for one callable, in the process of the caller.
 
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::minimise::{Budget, MinimiseStrategy, minimise};
-use gpuemu_engine::ops::{Expectation, OpError};
 use gpuemu_engine::oracle::calibrate::calibrate;
-use gpuemu_engine::oracle::state::repeat;
-use gpuemu_engine::oracle::{judge, judge_expected};
-use gpuemu_engine::runner::{RunnerDescription, RunnerKind};
+use gpuemu_engine::oracle::judge;
+use gpuemu_engine::runner::{Runner, RunnerDescription, RunnerKind};
 use gpuemu_engine::{Case, Tolerance, Verdict};
-use gpuemu_model::finding::{BugClass, Outcome};
 use gpuemu_model::json::ToJson;
 use gpuemu_model::report::OpReport;
 use gpuemu_model::shard::Shard;
+use gpuemu_run::case_loop::{self, Event, Limit, Repeats, Sink, Stop, run_cases};
 use gpuemu_run::configured_op::ConfiguredOp;
-use gpuemu_run::tally::Tally;
 use gpuemu_tensor::DType;
-use gpuemu_tensor::rng::case_seed;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::json;
@@ -73,13 +69,25 @@ struct Traits {
     dictionary: bool,
 }
 
-/// A case made ahead.
-struct Prepared {
-    case: Result<Case, String>,
-    expected: Option<Result<Vec<Expectation>, OpError>>,
-    seed: u64,
-    /// Its place among the cases of the run.
-    index: u64,
+impl Plan {
+    /// As the loop has it. A reference in Python would wait for the callable: no case is made ahead of that.
+    fn of_the_loop(self, ahead: usize) -> case_loop::Plan {
+        let limit = self.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+        case_loop::Plan {
+            replayed: self.replayed,
+            base_seed: self.base_seed,
+            cases: self.cases,
+            shard: self.shard,
+            limit: deadline.map(|deadline| Limit { deadline, is_goal: true }),
+            fail_fast: self.fail_fast,
+            repeats: Repeats {
+                calls: self.repeats,
+                time: Duration::from_secs_f64(self.repeat_seconds.clamp(0.0, 1e9)),
+            },
+            ahead,
+        }
+    }
 }
 
 /// The cases of one op for one callable.
@@ -97,9 +105,16 @@ struct Outlet {
     results: Vec<String>,
     written: Instant,
     shown: Instant,
+    /// What ended the run: an interrupt, or an exception of the sink.
+    raised: Option<PyErr>,
 }
 
 impl Outlet {
+    fn new(sink: Option<Py<PyAny>>, progress: Option<Py<PyAny>>) -> Self {
+        let now = Instant::now();
+        Self { sink, progress, results: Vec::new(), written: now, shown: now, raised: None }
+    }
+
     fn keep(&mut self, text: String) -> PyResult<()> {
         self.results.push(text);
         let due = self.results.len() >= BATCH || self.written.elapsed() >= BATCH_TIME;
@@ -116,7 +131,7 @@ impl Outlet {
     }
 
     fn pause(&mut self, report: &OpReport, total: u64) -> PyResult<()> {
-        let show = self.progress.as_ref().filter(|_| self.shown.elapsed() >= PROGRESS_TIME);
+        let show = self.progress.as_ref().filter(|_| report.cases > 0 && self.shown.elapsed() >= PROGRESS_TIME);
         Python::attach(|py| {
             if let Some(progress) = show {
                 progress.call1(py, (report.cases, total, report.failed))?;
@@ -124,6 +139,23 @@ impl Outlet {
             }
             py.check_signals()
         })
+    }
+}
+
+impl Sink for Outlet {
+    fn take(&mut self, event: &Event<'_>) -> ControlFlow<Stop> {
+        let taken = match event {
+            Event::CaseDue { so_far, planned } => self.pause(so_far, *planned),
+            Event::CaseJudged(judged) => self.keep(judged.result.to_json().unwrap_or_default()),
+            Event::CasesEnded => self.flush(),
+        };
+        match taken {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                self.raised.get_or_insert(error);
+                ControlFlow::Break(Stop::Cancelled)
+            }
+        }
     }
 }
 
@@ -146,6 +178,7 @@ impl OpRun {
             writes_into_buffers: traits.writes_into_buffers,
             inputs_watched: traits.inputs_watched,
             refills: traits.refills,
+            remembers: true,
         };
         Ok(Self { op, fitted, runner: CallableRunner::new(description, calling) })
     }
@@ -161,9 +194,7 @@ impl OpRun {
     ) -> PyResult<String> {
         let plan: Plan =
             serde_json::from_str(plan).map_err(|error| invalid(py, &format!("the plan cannot be read: {error}")))?;
-        let now = Instant::now();
-        let outlet = Outlet { sink, progress, results: Vec::new(), written: now, shown: now };
-        let report = py.detach(|| self.run_cases(&plan, outlet))?;
+        let report = py.detach(|| self.run_cases(plan, Outlet::new(sink, progress)))?;
         Ok(report.to_json().unwrap_or_default())
     }
 
@@ -243,130 +274,14 @@ impl OpRun {
         Ok((case, verdict))
     }
 
-    fn run_cases(&mut self, plan: &Plan, mut outlet: Outlet) -> PyResult<OpReport> {
-        let started = Instant::now();
-        let limit = plan.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        let deadline = limit.and_then(|limit| started.checked_add(limit));
-        let shard = plan.shard.unwrap_or(Shard::WHOLE);
-        let total = plan.replayed.len() as u64 + shard.size(plan.cases);
-        let tally = Tally::new(&self.fitted.name, &self.fitted.warnings);
-        let mut tally = if plan.shard.is_some() { tally.keep_part() } else { tally };
-        // A reference in Python would wait for the callable and may not be made for two threads.
-        let (subject, sampler) = (self.fitted.subject.clone(), self.fitted.sampler.clone());
-        let ahead = self.op.get().reference.is_none();
-        let first = std::thread::scope(|scope| {
-            let (sender, receiver) = sync_channel::<Prepared>(AHEAD);
-            let replayed = (0..).zip(plan.replayed.iter().copied());
-            let (before, base_seed) = (plan.replayed.len() as u64, plan.base_seed);
-            let drawn = shard.cases(plan.cases).map(move |index| (before + index, case_seed(base_seed, index)));
-            let seeds = replayed.chain(drawn);
-            scope.spawn(move || {
-                for (index, seed) in seeds {
-                    let descriptor = subject.describe(&sampler, seed);
-                    let case = materialise(subject.schema(), &descriptor).map_err(|error| error.to_string());
-                    let expected = case.as_ref().ok().filter(|_| ahead).map(|case| subject.expect(case));
-                    if sender.send(Prepared { case, expected, seed, index }).is_err() {
-                        break;
-                    }
-                }
-            });
-            self.consume(&receiver, plan, deadline, total, &mut tally, &mut outlet)
-        })?;
-        if let Some((index, case, verdict)) = first.filter(|_| tally.report.failed == 0 && plan.repeats > 0) {
-            self.repeat(index, &case, verdict, plan, &mut tally, &mut outlet)?;
-        }
-        outlet.flush()?;
-        let mut report = tally.conclude(self.op.get().warn_threshold);
-        if self.runner.surplus() {
-            report.not_checked.push("optional outputs".to_string());
-            // Joined, it is what the cases say.
-            let last = report.part.as_mut().and_then(|part| part.cases.last_mut());
-            last.into_iter().for_each(|facts| facts.not_checked.push("optional outputs".to_string()));
-        }
-        report.planned = if plan.seconds.is_some() { report.cases } else { total };
-        report.runner.clone_from(&gpuemu_engine::Runner::description(&self.runner).name);
-        report.reference.clone_from(&self.fitted.reference);
-        report.seconds = started.elapsed().as_secs_f64();
-        Ok(report)
-    }
-
-    /// Judges the cases as they come; the first that passed, to come back to.
-    fn consume(
-        &mut self,
-        receiver: &Receiver<Prepared>,
-        plan: &Plan,
-        deadline: Option<Instant>,
-        total: u64,
-        tally: &mut Tally,
-        outlet: &mut Outlet,
-    ) -> PyResult<Option<(u64, Case, Verdict)>> {
-        let mut first: Option<(u64, Case, Verdict)> = None;
-        let mut explained = false;
-        for Prepared { case, expected, seed, index } in receiver.iter() {
-            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                break;
-            }
-            let case = match case {
-                Ok(case) => case,
-                Err(error) => {
-                    tally.stop(format!("the case with seed {seed} cannot be made: {error}"));
-                    break;
-                }
-            };
-            let subject = &self.fitted.subject;
-            let expected = expected.unwrap_or_else(|| subject.expect(&case));
-            let mut verdict = judge_expected(subject, &case, expected, &mut self.runner);
-            if let (true, false, Some((_, earlier, _))) = (verdict.failed(), explained, &first) {
-                explained = true;
-                let (_, again) = repeat(subject, earlier, &mut self.runner, 1, Duration::ZERO);
-                if let (Some(_), Some(finding)) = (again, verdict.findings.first_mut()) {
-                    finding.bug_class = BugClass::FirstCallsOnly;
-                    finding.explanation.push_str(&format!(
-                        "; the case with seed {}, which passed before, fails now too: right in the first calls only",
-                        earlier.descriptor.seed
-                    ));
-                }
-            }
-            self.broken()?;
-            let result = self.op.get().result(&verdict, &case);
-            outlet.keep(result.to_json().unwrap_or_default())?;
-            tally.add(index, &verdict, &result);
-            if verdict.outcome == Outcome::Error {
-                tally.stop(verdict.undetermined.unwrap_or_default());
-                break;
-            }
-            let failed = verdict.failed();
-            if first.is_none() && verdict.outcome == Outcome::Passed && verdict.elements.compared > 0 {
-                first = Some((index, case, verdict));
-            }
-            outlet.pause(&tally.report, total)?;
-            if failed && plan.fail_fast {
-                break;
-            }
-        }
-        Ok(first)
-    }
-
-    /// The first case again, many times: what was right in the first calls must stay right.
-    fn repeat(
-        &mut self,
-        index: u64,
-        case: &Case,
-        mut verdict: Verdict,
-        plan: &Plan,
-        tally: &mut Tally,
-        outlet: &mut Outlet,
-    ) -> PyResult<()> {
-        let time = Duration::from_secs_f64(plan.repeat_seconds.clamp(0.0, 1e9));
-        let (_, finding) = repeat(&self.fitted.subject, case, &mut self.runner, plan.repeats, time);
+    fn run_cases(&mut self, plan: Plan, mut outlet: Outlet) -> PyResult<OpReport> {
+        let op = self.op.get();
+        let plan = plan.of_the_loop(if op.reference.is_none() { AHEAD } else { 0 });
+        let mut report = run_cases(&self.fitted, &mut self.runner, &plan, op.context(), &mut outlet);
+        outlet.raised.map_or(Ok(()), Err)?;
         self.broken()?;
-        if let Some(finding) = finding {
-            verdict.outcome = Outcome::Failed;
-            verdict.findings = vec![finding];
-            let result = self.op.get().result(&verdict, case);
-            outlet.keep(result.to_json().unwrap_or_default())?;
-            tally.fail(index, &verdict, &result);
-        }
-        Ok(())
+        report.runner.clone_from(&self.runner.description().name);
+        report.reference.clone_from(&self.fitted.reference);
+        Ok(report)
     }
 }

@@ -80,7 +80,7 @@ impl Options {
         if let Some(budget) = self.budget {
             op.sampler.budget = budget;
         }
-        op.sampler.parameters = gpuemu_daemon::service::validate::parameters_of(op, &self.parameters)?;
+        op.sampler.parameters = gpuemu_run::submitted::parameters_of(op, &self.parameters)?;
         if !self.sizes.is_empty() {
             for name in self.sizes.keys() {
                 check_dimension(op.subject.schema(), name)?;

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use gpuemu_config::Environment;
 use gpuemu_config::failure::Failure;
-use gpuemu_daemon::service::validate::{judge_tensors, named_inputs, parameters_of};
 use gpuemu_engine::case::given::given;
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::ops::gradient::{GRADIENT_BUDGET, GRADIENT_STRATEGY};
@@ -13,11 +12,11 @@ use gpuemu_engine::schema::{Schema, TensorSpec};
 use gpuemu_engine::{Case, Subject, Tolerance, Verdict};
 use gpuemu_model::json::ToJson;
 use gpuemu_model::report::ValidationResult;
-use gpuemu_model::tensor_data::NamedTensorData;
 use gpuemu_run::configured_op::ConfiguredOp;
 use gpuemu_run::project::Project;
 use gpuemu_run::result::reference_failure;
 use gpuemu_run::result::{Context, result_of};
+use gpuemu_run::submitted::{judge_tensors, parameters_of};
 use gpuemu_runners::executor::{Accepted, Pool};
 use gpuemu_runners::python_runner::parameters_json;
 use gpuemu_tensor::{DType, Tensor};
@@ -64,26 +63,13 @@ impl ReadyOp {
 
     /// A verdict as it travels.
     pub(crate) fn result(&self, verdict: &Verdict, case: &Case) -> ValidationResult {
-        let context = Context {
-            op: &self.op.name,
-            run: None,
-            settings: &self.options.settings,
-            warn_threshold: self.warn_threshold,
-        };
-        let mut result = result_of(&self.op.subject, verdict, context);
-        if let Some(replay) = &self.options.replay {
-            result.replay = replay.replace("{seed}", &result.seed.to_string());
-        }
-        if verdict.failed() {
-            let mut inputs = NamedTensorData::default();
-            let tensors = named_inputs(self.op.subject.schema(), case);
-            let bytes: u64 = tensors.iter().map(|(_, tensor)| tensor.storage().len() as u64).sum();
-            for (name, tensor) in tensors.iter().filter(|_| bytes <= self.snapshot_bytes) {
-                inputs.0.push((name.clone(), gpuemu_model::tensor_data::TensorData::base64_as_it_lies(tensor)));
-            }
-            result.inputs = (!inputs.0.is_empty()).then_some(inputs);
-        }
-        result
+        result_of(&self.op.subject, case, verdict, self.context())
+    }
+
+    /// What results say beside their verdicts.
+    pub(crate) fn context(&self) -> Context<'_> {
+        let context = Context::new(&self.op.name, None, &self.options.settings, self.warn_threshold);
+        Context { replay: self.options.replay.as_deref(), inputs_up_to: Some(self.snapshot_bytes), ..context }
     }
 }
 
@@ -227,7 +213,7 @@ impl ReadyOp {
         let made = py.detach(|| materialise(schema, &descriptor));
         let case = made.map_err(|error| invalid(py, &error.to_string()))?;
         let mut inputs = Vec::new();
-        for (name, tensor) in named_inputs(schema, &case) {
+        for (name, tensor) in case.named_inputs(schema) {
             let handed = hand_over(py, &tensor)?;
             inputs.push((name, handed));
         }

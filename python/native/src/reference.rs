@@ -28,6 +28,7 @@ impl PythonReference {
             writes_into_buffers: false,
             inputs_watched: false,
             refills: false,
+            remembers: false,
         };
         Self { schema, runner: Mutex::new(CallableRunner::new(description, calling)) }
     }
@@ -70,6 +71,7 @@ impl Op for PythonReference {
             poison: 0xff,
             placement: Placement::Fresh,
             findings: Vec::new(),
+            surplus: false,
         };
         let mut runner = self.runner.lock().unwrap_or_else(PoisonError::into_inner);
         runner.run(&mut invocation).map_err(|error| failed(error.to_string()))?;

@@ -262,7 +262,7 @@ fn compare_case(
     let case = fault!("compare.materialise", "injected".to_string(), case)?;
     fault!("compare.judge");
     let verdict = judge(&op.subject, &case, runner);
-    if let Some(error) = runner.broken() {
+    if let Some(error) = runner.error() {
         return Err(error.to_string());
     }
     let judged_before = before.outcome == Outcome::Passed && verdict.outcome == Outcome::Undetermined;
@@ -279,8 +279,8 @@ fn compare_case(
     if (newly_failing && comparison.newly_failing == 1) || (largest && comparison.newly_failing == 0) {
         let settings = FuzzConfig::default();
         let warn_threshold = project.config.policies.warn_threshold;
-        let context = Context { op: &op.name, run: None, settings: &settings, warn_threshold };
-        comparison.worst = Some(result_of(&op.subject, &verdict, context));
+        let context = Context::new(&op.name, None, &settings, warn_threshold);
+        comparison.worst = Some(result_of(&op.subject, &case, &verdict, context));
     }
     comparison.now_abs = comparison.now_abs.max(verdict.errors.absolute);
     comparison.now_ulp = comparison.now_ulp.max(verdict.errors.ulps);

@@ -96,7 +96,7 @@ impl Measuring {
                 let case = materialise(subject.schema(), &descriptor)
                     .map_err(|error| Failure::invalid(format!("case {index} cannot be made: {error}")))?;
                 let added = meter.add(&case, runner);
-                if let Some(error) = runner.broken() {
+                if let Some(error) = runner.error() {
                     return Err(Failure::new(ErrorCode::ConfigError, error.to_string()));
                 }
                 added.map_err(|error| {

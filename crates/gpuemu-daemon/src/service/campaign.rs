@@ -12,6 +12,7 @@ use gpuemu_model::tensor_data::NamedTensorData;
 use gpuemu_process::fault;
 use gpuemu_run::configured_op::ConfiguredOp;
 use gpuemu_run::merge::merge;
+use gpuemu_run::op_run::broken_off;
 use gpuemu_run::project::Project;
 use gpuemu_run::result::now;
 use gpuemu_store::results::record_of;
@@ -20,7 +21,6 @@ use gpuemu_wire::protocol::{
     BeginCampaign, CampaignReference, CampaignStatus, GetRun, KeepMinimized, KeepPart, Response,
 };
 
-use super::op_run::broken_off;
 use super::recording::{check, check_name};
 use super::records::{stored_result, with_inputs};
 use super::run::{base_seed, choose, drawn_from, mode_name};

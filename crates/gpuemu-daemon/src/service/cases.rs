@@ -10,7 +10,6 @@ use gpuemu_tensor::rng::case_seed;
 use gpuemu_wire::protocol::{Encoding, GetTestBatch, GetTestCase, Response, TestCase};
 
 use super::run::random_seed;
-use super::validate::named_inputs;
 use super::{Answer, Service, write_tensors};
 
 /// Cases that one answer carries at most.
@@ -66,7 +65,7 @@ fn generate(op: &ConfiguredOp, seed: u64, encoding: Encoding, payload: &mut Payl
         op_name: op.name.clone(),
         seed,
         dtype: descriptor.dtype,
-        inputs: write_tensors(&named_inputs(schema, &case), encoding, payload),
+        inputs: write_tensors(&case.named_inputs(schema), encoding, payload),
         kwargs,
         case: descriptor.to_json_value().unwrap_or_default(),
     })

@@ -60,7 +60,7 @@ impl Service {
 fn shrink(found: &mut Found) -> Result<Option<Minimised>, Failure> {
     let StartedOp { op, runner } = &mut found.started;
     let smallest = minimise_case(&op.subject, found.case.clone(), runner, MinimiseStrategy::default(), SEARCH);
-    runner.broken().map_or(Ok(smallest), |error| Err(error.clone().into()))
+    runner.error().map_or(Ok(smallest), |error| Err(error.clone().into()))
 }
 
 /// The picture of the output that the gravest finding is about, or why there is none.

@@ -7,7 +7,7 @@ mod campaign;
 mod cases;
 mod evidence;
 mod illustrate;
-mod op_run;
+mod keeper;
 mod recording;
 mod records;
 mod replay;

@@ -27,7 +27,7 @@ use gpuemu_wire::protocol::{
 };
 
 use super::records::{stored_failure, stored_result};
-use super::validate::{named_inputs, snapshot_of};
+use super::validate::snapshot_of;
 use super::{Service, write_tensors};
 use crate::jobs::Job;
 
@@ -45,13 +45,9 @@ pub(super) struct Found {
 
 impl Found {
     pub(super) fn result(&self, verdict: &Verdict) -> ValidationResult {
-        let context = Context {
-            op: &self.started.op.name,
-            run: None,
-            settings: &self.settings,
-            warn_threshold: self.project.config.policies.warn_threshold,
-        };
-        let mut result = result_of(&self.started.op.subject, verdict, context);
+        let (op, warn_threshold) = (&self.started.op, self.project.config.policies.warn_threshold);
+        let context = Context::new(&op.name, None, &self.settings, warn_threshold);
+        let mut result = result_of(&op.subject, &self.case, verdict, context);
         result.warnings.extend(self.notes.iter().cloned());
         result
     }
@@ -60,7 +56,7 @@ impl Found {
         let StartedOp { op, runner } = &mut self.started;
         fault!("replay.judge");
         let verdict = judge(&op.subject, &self.case, runner);
-        let failure = runner.broken().map(|error| error.clone().into()).or_else(|| reference_failure(&verdict));
+        let failure = runner.error().map(|error| error.clone().into()).or_else(|| reference_failure(&verdict));
         failure.map_or(Ok(verdict), Err)
     }
 }
@@ -99,7 +95,7 @@ impl Service {
             atomics: op.subject.precision.atomics,
         };
         let layouts = runner.description().layouts;
-        for (name, tensor) in named_inputs(op.subject.schema(), &case) {
+        for (name, tensor) in case.named_inputs(op.subject.schema()) {
             let tensor = if layouts { tensor } else { tensor.to_contiguous() };
             inspection.inputs.0.push((name, TensorData::base64_as_it_lies(&tensor)));
         }
@@ -139,7 +135,7 @@ impl Service {
         let original = found.result(&verdict);
         let StartedOp { op, runner } = &mut found.started;
         let smallest = minimise_case(&op.subject, found.case.clone(), runner, strategy, budget);
-        if let Some(error) = runner.broken() {
+        if let Some(error) = runner.error() {
             return Err(error.clone().into());
         }
         let Some(smallest) = smallest else {
@@ -161,7 +157,7 @@ impl Service {
         let snapshot = snapshot_of(&found.started.op, &smallest.case, limit);
         let verdict = minimized.to_json().unwrap_or_default();
         self.store.append(&[], &[FailureRecord { result: record, verdict, snapshot }])?;
-        let inputs = named_inputs(found.started.op.subject.schema(), &smallest.case);
+        let inputs = smallest.case.named_inputs(found.started.op.subject.schema());
         let minimized = Minimized {
             original,
             minimized,
@@ -369,16 +365,12 @@ fn replay_one(
         Err(failure) => return error(&failure),
     };
     let verdict = judge(&started.op.subject, &case, &mut started.runner);
-    if let Some(broken) = started.runner.broken() {
+    if let Some(broken) = started.runner.error() {
         return error(&broken.clone().into());
     }
-    let context = Context {
-        op: &started.op.name,
-        run: None,
-        settings: &before.settings,
-        warn_threshold: project.config.policies.warn_threshold,
-    };
-    let mut result = result_of(&started.op.subject, &verdict, context);
+    let warn_threshold = project.config.policies.warn_threshold;
+    let context = Context::new(&started.op.name, None, &before.settings, warn_threshold);
+    let mut result = result_of(&started.op.subject, &case, &verdict, context);
     result.warnings.extend(notes);
     result.minimized = before.minimized;
     let status = match verdict.outcome {
@@ -453,7 +445,7 @@ fn not_made(check: Check, verdict: &Verdict, op: &ConfiguredOp) -> Option<String
         Check::Nondeterministic => unseen("determinism").map(|_| "there was one run".to_string()),
         Check::Aliasing => unseen("modified inputs"),
         Check::NotLaunched if !op.watches_launches() => Some("the op has no `launches`".to_string()),
-        Check::LaterCalls => Some("cases are repeated in a client's process only".to_string()),
+        Check::LaterCalls => Some("only a run repeats a case".to_string()),
         Check::OutputOverwritten | Check::StaleResult if !verdict.runner.refills => {
             Some("the runner does not keep its addresses".to_string())
         }

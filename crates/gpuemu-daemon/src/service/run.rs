@@ -11,15 +11,17 @@ use gpuemu_model::report::{ComparisonReport, Conclusion, OpComparison, OpReport,
 use gpuemu_model::settings::{FuzzConfig, Mode};
 use gpuemu_model::shard::{RunPart, Shard};
 use gpuemu_process::fault;
+use gpuemu_run::case_loop::{Limit, Plan, Repeats};
 use gpuemu_run::configured_op::ConfiguredOp;
 use gpuemu_run::expected;
+use gpuemu_run::op_run::{Run, broken, broken_off, not_run, run_op};
 use gpuemu_run::project::Project;
 use gpuemu_run::result::now;
 use gpuemu_store::StoredOutcome;
 use gpuemu_wire::protocol::{BaselineReference, FuzzOp, Response, RunCi};
 
 use super::artifacts::Look;
-use super::op_run::{Plan, broken, broken_off, not_run, run_op};
+use super::keeper::Keeper;
 use super::{Service, VERSION};
 use crate::jobs::Job;
 
@@ -61,7 +63,7 @@ impl Service {
         let (time, started) = (now(), Instant::now());
         let injected = || Failure::new(ErrorCode::InternalError, "injected");
         let project = fault!("run.project", injected(), self.project(&request.project))?;
-        let mut plan = self.plan(&project, request)?;
+        let mut run = self.plan(&project, request)?;
         let mut warnings = Vec::new();
         let shard = request.shard.unwrap_or(Shard::WHOLE);
         let with_kernels = request.kernels.unwrap_or(request.ops.is_empty() && request.mode != Mode::Fuzz);
@@ -75,7 +77,7 @@ impl Service {
         let mut ready = VecDeque::new();
         let mut reports: Vec<(usize, OpReport)> = Vec::new();
         for (place, name) in chosen.iter().enumerate() {
-            let opened = ConfiguredOp::open(&project, name, &plan.settings, &self.pool);
+            let opened = ConfiguredOp::open(&project, name, &run.settings, &self.pool);
             match fault!("op.open", injected(), opened) {
                 Ok(op) if op.is_runnable() => ready.push_back((place, op)),
                 Ok(op) if request.ops.is_empty() => {
@@ -95,18 +97,24 @@ impl Service {
         let looking = Instant::now();
         let kernels = if with_kernels { self.look_at_kernels(&project, &look, job)? } else { Vec::new() };
         // What compilers take is not taken from the ops.
-        plan.deadline = plan.deadline.and_then(|deadline| deadline.checked_add(looking.elapsed()));
+        if let Some(limit) = &mut run.plan.limit {
+            limit.deadline += looking.elapsed();
+        }
         let part = request.shard.map(|shard| RunPart { shard, warnings: warnings.clone() });
-        job.plan(if plan.until_deadline { 0 } else { plan.cases().saturating_mul(ready.len() as u64) });
+        let planned = run.plan.total();
+        job.plan(if run.plan.is_open_ended() { 0 } else { planned.saturating_mul(ready.len() as u64) });
         // A run that breaks off has results of cases that passed, and nobody to say that they are not all: this does.
-        let begun = ready.iter().map(|(_, op)| OpReport { planned: plan.cases(), ..broken_off(&op.name) }).collect();
+        let begun = ready.iter().map(|(_, op)| OpReport { planned, ..broken_off(&op.name) }).collect();
         let blank = || project.config.blank_report(VERSION, mode_name(request.mode));
-        self.keep_runs(&project, &RunReport { run: plan.run, time, seed: plan.base_seed, ops: begun, ..blank() })?;
-        reports.extend(self.run_all(&project, ready, &plan, request, job));
+        self.keep_runs(
+            &project,
+            &RunReport { run: run.number, time, seed: run.plan.base_seed, ops: begun, ..blank() },
+        )?;
+        reports.extend(self.run_all(&project, ready, &run, request, job));
         reports.sort_by_key(|(place, _)| *place);
         let mut ops: Vec<OpReport> = reports.into_iter().map(|(_, report)| report).collect();
         for report in ops.iter_mut().filter(|report| report.status == OpStatus::Failed) {
-            let before = self.passed_before(&project, &report.op, plan.run);
+            let before = self.passed_before(&project, &report.op, run.number);
             report.regressed = fault!("run.passed_before", injected(), before)?;
         }
         fault!("run.expected_failures");
@@ -124,11 +132,11 @@ impl Service {
             None => None,
         };
         let mut report = RunReport {
-            run: plan.run,
+            run: run.number,
             time,
             seconds: started.elapsed().as_secs_f64(),
-            seed: plan.base_seed,
-            settings: plan.settings.clone(),
+            seed: run.plan.base_seed,
+            settings: run.settings.clone(),
             part,
             ops,
             left_out,
@@ -143,7 +151,7 @@ impl Service {
         Ok(Response::Report { report: Box::new(report) })
     }
 
-    fn plan(&self, project: &Project, request: &RunCi) -> Result<Plan, Failure> {
+    fn plan(&self, project: &Project, request: &RunCi) -> Result<Run, Failure> {
         let (config, ci) = (&request.config, &project.config.ci);
         let seconds = config.seconds;
         if let Some(seconds) = seconds.filter(|seconds| !(*seconds > 0.0 && *seconds < 1e9)) {
@@ -157,33 +165,33 @@ impl Service {
             Mode::Thorough => ci.iterations,
             Mode::Fuzz => FuzzConfig::ITERATIONS,
         };
-        let until_deadline = seconds.is_some() && config.iterations.is_none();
-        let iterations = if until_deadline { u64::MAX } else { config.iterations.unwrap_or(standard) };
+        let is_goal = seconds.is_some() && config.iterations.is_none();
+        let cases = if is_goal { u64::MAX } else { config.iterations.unwrap_or(standard) };
         if let Some(shard) = request.shard {
-            refuse_shard(shard, project, config, iterations)?;
+            refuse_shard(shard, project, config, cases)?;
         }
-        let limit = match (seconds, request.mode) {
+        let most = match (seconds, request.mode) {
             (Some(seconds), _) => Some(Duration::from_secs_f64(seconds)),
             (None, Mode::Thorough) => Some(ci.thorough_timeout),
             (None, _) => None,
         };
-        Ok(Plan {
-            run: self.store.next_run(),
-            base_seed: base_seed(project, config),
-            iterations,
-            deadline: limit.and_then(|limit| Instant::now().checked_add(limit)),
-            until_deadline,
-            fail_fast: request.fail_fast,
-            settings: FuzzConfig { quick: config.quick || request.mode == Mode::Quick, ..drawn_from(config) },
+        let deadline = most.and_then(|most| Instant::now().checked_add(most));
+        let plan = Plan {
             shard: request.shard,
-        })
+            limit: deadline.map(|deadline| Limit { deadline, is_goal }),
+            fail_fast: request.fail_fast,
+            repeats: Repeats::STANDARD,
+            ..Plan::of(base_seed(project, config), cases)
+        };
+        let settings = FuzzConfig { quick: config.quick || request.mode == Mode::Quick, ..drawn_from(config) };
+        Ok(Run { number: self.store.next_run(), settings, plan })
     }
 
     fn run_all(
         &self,
         project: &Project,
         ready: VecDeque<(usize, ConfiguredOp)>,
-        plan: &Plan,
+        run: &Run,
         request: &RunCi,
         job: &Job,
     ) -> Vec<(usize, OpReport)> {
@@ -193,26 +201,27 @@ impl Service {
             some => some,
         };
         let threads = parallel.clamp(1, ready.len().max(1));
-        let shares_time = plan.until_deadline && plan.deadline.is_some();
         let count = ready.len().div_ceil(threads).max(1);
         let (queue, reports) = (Mutex::new(ready), Mutex::new(Vec::new()));
-        let total = plan.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let shared = run.plan.limit.filter(|limit| limit.is_goal);
+        let shared = shared.map(|limit| limit.deadline.saturating_duration_since(Instant::now()));
         let work = || {
             loop {
                 // Taken in a statement of its own: the lock must not be held while the op runs.
                 let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                 let Some((place, op)) = next else { break };
                 job.say(&op.name);
-                let mut plan = plan.clone();
-                if let Some(total) = total.filter(|_| shares_time) {
+                let mut run = run.clone();
+                if let Some(shared) = shared {
                     // Each op has its part of the time; none starves the others.
-                    plan.deadline = Some(Instant::now() + total / count as u32);
+                    let deadline = Instant::now() + shared / count as u32;
+                    run.plan.limit = Some(Limit { deadline, is_goal: true });
                 }
                 fault!("run.op");
-                let report = run_op(self, project, op, &plan, job);
+                let report = run_op(project, op, &run, &mut Keeper::new(self, project, &run, job));
                 let failed = report.status == OpStatus::Failed;
                 reports.lock().unwrap_or_else(PoisonError::into_inner).push((place, report));
-                if failed && plan.fail_fast {
+                if failed && run.plan.fail_fast {
                     let dropped = std::mem::take(&mut *queue.lock().unwrap_or_else(PoisonError::into_inner));
                     let unfinished = |(place, op): (usize, ConfiguredOp)| (place, not_run(&op.name));
                     reports.lock().unwrap_or_else(PoisonError::into_inner).extend(dropped.into_iter().map(unfinished));

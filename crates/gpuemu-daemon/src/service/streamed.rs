@@ -15,7 +15,7 @@ use gpuemu_tensor::tensor::{contiguous_strides, element_count};
 use gpuemu_wire::protocol::ValidateOp;
 use gpuemu_wire::shared_memory::SharedBytes;
 
-use super::validate::{IDENTITY_BYTES, identity};
+use gpuemu_run::submitted::{IDENTITY_BYTES, identity};
 
 /// A contiguous tensor in shared memory.
 struct SharedTensor {

@@ -122,6 +122,14 @@ pub struct Case {
     pub inputs: Vec<Option<Tensor>>,
 }
 
+impl Case {
+    /// The inputs that take part, by name.
+    pub fn named_inputs(&self, schema: &Schema) -> Vec<(String, Tensor)> {
+        let pairs = schema.inputs.iter().zip(&self.inputs);
+        pairs.filter_map(|(spec, tensor)| Some((spec.name.clone(), tensor.clone()?))).collect()
+    }
+}
+
 /// Why a descriptor cannot be turned into a case.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CaseError {

@@ -19,6 +19,7 @@ pub fn submitted() -> RunnerDescription {
         writes_into_buffers: false,
         inputs_watched: false,
         refills: false,
+        remembers: false,
     }
 }
 
@@ -45,7 +46,7 @@ pub fn judge_given(subject: &Subject, case: &Case, outputs: &[Tensor]) -> Verdic
     }
     if verdict.findings.is_empty() {
         let Some(expectations) = settle_expected(subject.expect(case), &mut verdict) else { return verdict };
-        let runs = Runs { first: outputs.iter().map(contiguous).collect(), second: None };
+        let runs = Runs { first: outputs.iter().map(contiguous).collect(), second: None, surplus: false };
         judge_outputs(&prepared, &expectations, &runs, &mut verdict);
     }
     settle(&mut verdict);

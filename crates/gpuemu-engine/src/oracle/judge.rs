@@ -76,6 +76,7 @@ impl<'a> Prepared<'a> {
             poison,
             placement,
             findings: Vec::new(),
+            surplus: false,
         })
     }
 }
@@ -209,6 +210,9 @@ fn judge_once(
     let prepared = Prepared::new(subject, case, runner.description());
     match run_twice(&prepared, runner, &mut verdict.findings) {
         Some(runs) => {
+            if runs.surplus {
+                verdict.not_checked.push("optional outputs");
+            }
             judge_outputs(&prepared, &expectations, &runs, &mut verdict);
             if let Some(last) = runs.second.filter(|_| verdict.findings.is_empty() && twins) {
                 state::judge_refilled(subject, case, &last, runner, &mut verdict);
@@ -241,6 +245,8 @@ fn not_checked(description: &RunnerDescription) -> Vec<&'static str> {
 pub(super) struct Runs<'a> {
     pub first: Vec<Cow<'a, [u8]>>,
     pub second: Option<Vec<Vec<u8>>>,
+    /// Whether more outputs came back than are judged.
+    pub surplus: bool,
 }
 
 /// Runs a case twice at different addresses over different poison. `None` where a run gave nothing to judge.
@@ -249,8 +255,10 @@ fn run_twice<'a>(prepared: &Prepared<'_>, runner: &mut dyn Runner, findings: &mu
     interleave(prepared, runner, findings)?;
     // The first run's buffers are still alive here, so the second run's lie elsewhere.
     let second = run(prepared, runner, SECOND_POISON, Placement::Fresh, findings)?;
+    let second_bytes = second.outputs.iter().map(Buffer::contiguous_bytes).collect();
+    let surplus = first.surplus || second.surplus;
     let first = first.outputs.iter().map(|output| Cow::Owned(output.contiguous_bytes())).collect();
-    Some(Runs { first, second: Some(second.outputs.iter().map(Buffer::contiguous_bytes).collect()) })
+    Some(Runs { first, second: Some(second_bytes), surplus })
 }
 
 /// Now and then, a call with other shapes between the two runs: state kept by shape shows.
@@ -260,9 +268,6 @@ fn interleave(prepared: &Prepared<'_>, runner: &mut dyn Runner, findings: &mut V
         return Some(());
     }
     let Some(neighbour) = neighbour(prepared.subject, prepared.case, &mut stream) else { return Some(()) };
-    if !runner.covers(prepared.subject.schema(), &neighbour.descriptor) {
-        return Some(());
-    }
     if !runner.covers(prepared.subject.schema(), &neighbour.descriptor) {
         return Some(());
     }

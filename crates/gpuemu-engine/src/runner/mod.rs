@@ -45,6 +45,8 @@ pub struct RunnerDescription {
     pub inputs_watched: bool,
     /// Whether it can be given new data at the addresses of its last call.
     pub refills: bool,
+    /// Whether its calls share a process, in which they may leave something for those after them.
+    pub remembers: bool,
 }
 
 /// Why a runner gave no output. Each of these is a verdict.
@@ -98,6 +100,8 @@ pub struct Invocation<'a> {
     pub placement: Placement,
     /// What the runner itself saw go wrong, beside what it returned.
     pub findings: Vec<Finding>,
+    /// Whether more outputs came back than are judged.
+    pub surplus: bool,
 }
 
 impl Invocation<'_> {
@@ -135,6 +139,11 @@ pub trait Runner: Send {
     fn covers(&self, schema: &Schema, descriptor: &CaseDescriptor) -> bool {
         let _ = (schema, descriptor);
         true
+    }
+
+    /// What went wrong that says nothing about the kernel: its program cannot be started, the caller interrupts it.
+    fn broken(&self) -> Option<String> {
+        None
     }
 
     /// Computes the outputs of one call.

@@ -46,6 +46,7 @@ impl KernelRunner {
             // A store to an input is a finding of the machine, and never happens.
             inputs_watched: true,
             refills: false,
+            remembers: false,
         };
         Self { description, kernel, options }
     }

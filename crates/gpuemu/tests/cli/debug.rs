@@ -80,7 +80,7 @@ invariant            not checked  none are configured
 aliasing             passed
 output_overwritten   passed
 stale_result         passed
-later_calls          not checked  cases are repeated in a client's process only
+later_calls          not checked  only a run repeats a case
 metamorphic          not checked  the op declares no properties
 not_launched         not checked  the op has no `launches`
 1/23  runner               passed

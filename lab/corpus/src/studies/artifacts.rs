@@ -14,8 +14,8 @@ use gpuemu_tensor::DType;
 use serde::Serialize;
 
 use super::{Progress, subject_of};
-use crate::campaign::default_parameters;
 use crate::compiled;
+use crate::kernel_run::default_parameters;
 use crate::published::{Entry, KERNELS, Role, RunnerChoice};
 
 /// A measure of both kernels of a pair.

@@ -10,8 +10,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::{Progress, subject_of};
-use crate::campaign::{self, CaseCounts, default_parameters};
 use crate::detection::DTYPES;
+use crate::kernel_run::{self, CaseCounts, default_parameters};
 use crate::published::{Entry, KERNELS, Role, RunnerChoice};
 
 /// A check that is tried: its name, and the error it allows for a dtype.
@@ -108,7 +108,7 @@ pub fn run(choice: RunnerChoice, base_seed: u64, cases: u64, progress: Progress<
 
 fn row(entry: &Entry, choice: RunnerChoice, base_seed: u64, cases: u64, progress: Progress<'_>) -> Result<Row, String> {
     let subject = subject_of(entry, choice)?;
-    let ours = campaign::run(entry, choice, &subject, base_seed, cases, progress)?;
+    let ours = kernel_run::run(entry, choice, &subject, base_seed, cases, progress)?;
     let mut settings = Vec::new();
     for (shape, width) in SHAPES {
         for inputs in NaiveInputs::ALL {

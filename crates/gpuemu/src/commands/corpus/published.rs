@@ -5,8 +5,8 @@ use std::io::IsTerminal;
 use std::time::Instant;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
-use gpuemu_corpus::campaign::{self, CaseCounts, Row};
 use gpuemu_corpus::grown::Pair;
+use gpuemu_corpus::kernel_run::{self, CaseCounts, Row};
 use gpuemu_corpus::published::{self, Entry, KERNELS, Role};
 use gpuemu_engine::oracle::Subject;
 use gpuemu_engine::runner::RunnerKind;
@@ -89,7 +89,7 @@ fn run_all(entries: &[&'static Entry], arguments: &Arguments, cases: u64) -> Res
         let choice = arguments.runner.choice();
         let subject =
             entry.subject(choice).ok_or_else(|| at_fault(format!("kernel '{}' has no built-in op", entry.name)))?;
-        let row = campaign::run(entry, choice, &subject, arguments.seed, cases, &|done| bar.inc(done));
+        let row = kernel_run::run(entry, choice, &subject, arguments.seed, cases, &|done| bar.inc(done));
         rows.push(row.map_err(at_fault)?);
     }
     bar.finish_and_clear();
@@ -271,7 +271,7 @@ pub(super) fn replay(entry: &'static Entry, seed: u64, arguments: &Arguments) ->
     let choice = arguments.runner.choice();
     let subject =
         entry.subject(choice).ok_or_else(|| at_fault(format!("kernel '{}' has no built-in op", entry.name)))?;
-    let verdict = campaign::replay(entry, choice, &subject, seed)
+    let verdict = kernel_run::replay(entry, choice, &subject, seed)
         .map_err(|error| at_fault(format!("the case with seed {seed} cannot be run: {error}")))?;
     match arguments.format {
         Format::Json => write_json(&verdict)?,
