@@ -47,7 +47,6 @@ impl Environments {
         found(self.development.as_ref(), "Python environment")
     }
 
-    /// The environment with the frameworks.
     pub fn frameworks(&self) -> Result<&PythonEnvironment, String> {
         waited_for(self.frameworks.as_ref(), "environment with the frameworks")
     }
@@ -62,7 +61,6 @@ impl Environments {
         waited_for(self.documentation.as_ref(), "environment for the documentation")
     }
 
-    /// Node.js.
     pub fn node(&self) -> Result<&NodeEnvironment, String> {
         let made = self.node.as_ref().map(Pending::wait).transpose()?;
         found(made.map(|made| &made.node), "Node.js")

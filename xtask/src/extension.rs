@@ -11,7 +11,6 @@ use crate::{native_module, process, repository, system_packages};
 /// Bytes that the bundle may have.
 const LARGEST_BUNDLE: u64 = 200 * 1024;
 
-/// The package.
 const PACKAGE: &str = "dist/gpuemu.vsix";
 
 /// What the steps run, as one would type it.

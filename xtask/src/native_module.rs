@@ -17,7 +17,6 @@ const INSTALLED: &str = if cfg!(windows) { "python/gpuemu/_native.pyd" } else { 
 /// their dependencies than `cargo run --package gpuemu` and the build of the wheel do, and compile both twice.
 const PACKAGES: &[&str] = &["gpuemu", "gpuemu-python"];
 
-/// What was built.
 pub struct Built {
     module: PathBuf,
     program: PathBuf,
@@ -30,7 +29,6 @@ impl Built {
         command.env("GPUEMU_TEST_PROGRAM", &self.program).env("GPUEMU_DAEMON", &self.daemon);
     }
 
-    /// The programs.
     pub fn programs(&self) -> [&Path; 2] {
         [&self.program, &self.daemon]
     }

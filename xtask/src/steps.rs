@@ -13,7 +13,6 @@ use crate::work::Work;
 enum Side {
     /// One after the other, with steps of the other side beside it.
     Rust,
-    /// Likewise.
     Python,
     /// With nothing beside it: it needs all cores, or measures.
     Alone,
@@ -136,7 +135,6 @@ impl Step {
         self.work.needs_code_server()
     }
 
-    /// Runs the step.
     pub fn perform(&self, environments: &Environments) -> Outcome {
         self.work.perform(environments)
     }

@@ -43,13 +43,11 @@ impl Outcome {
 
 /// One step that has run.
 pub struct StepReport {
-    /// The step's name.
     pub name: &'static str,
     /// How long it may take.
     pub budget: Duration,
     /// How long it took.
     pub duration: Duration,
-    /// How it ended.
     pub outcome: Outcome,
 }
 

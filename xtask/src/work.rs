@@ -87,7 +87,6 @@ impl Work {
         matches!(self, Self::ExtensionSession)
     }
 
-    /// Does it.
     pub fn perform(&self, environments: &Environments) -> Outcome {
         let environment = match self {
             Self::Framework(_) => environments.frameworks(),

@@ -33,9 +33,7 @@ pub struct CalibrationTable {
 /// A tolerance that was measured, and on what.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// Absolute part.
     pub atol: f64,
-    /// Relative part.
     pub rtol: f64,
     /// The trusted control, in words.
     pub control: String,

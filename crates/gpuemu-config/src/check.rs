@@ -10,7 +10,6 @@ use super::error::{ConfigError, Source};
 use super::located::Located;
 use super::tables::*;
 
-/// Checks one file.
 pub(super) fn check(file: &ConfigFile, source: &Source) -> Result<(), ConfigError> {
     if let Some(validation) = &file.validation {
         check_dtypes(source, &validation.dtypes)?;

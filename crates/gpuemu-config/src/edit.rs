@@ -60,7 +60,6 @@ pub fn with_tolerance(
 enum Form {
     /// With headers of their own.
     Headers,
-    /// Within braces.
     Inline,
 }
 

@@ -18,21 +18,9 @@ pub enum ConfigError {
         start: PathBuf,
     },
     /// A file could not be read.
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        message: String,
-    },
+    Unreadable { path: PathBuf, message: String },
     /// An environment variable has a value that means nothing.
-    Variable {
-        /// The variable.
-        name: &'static str,
-        /// Its value.
-        value: String,
-        /// What is allowed.
-        allowed: &'static str,
-    },
+    Variable { name: &'static str, value: String, allowed: &'static str },
     /// A file says something that is not valid.
     Invalid(Box<InvalidFile>),
 }
@@ -40,15 +28,10 @@ pub enum ConfigError {
 /// What is not valid, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidFile {
-    /// The file.
     pub path: PathBuf,
-    /// Its text.
     pub text: String,
-    /// The bytes concerned.
     pub span: Range<usize>,
-    /// What is wrong.
     pub message: String,
-    /// What to do.
     pub hint: Option<String>,
 }
 

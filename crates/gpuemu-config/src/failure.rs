@@ -11,7 +11,6 @@ pub struct Failure {
     pub code: ErrorCode,
     /// What is wrong, with the value that was wrong.
     pub message: String,
-    /// What to do.
     pub hint: Option<String>,
     /// What is not valid in a configuration file, and where, if that is what it is.
     pub invalid: Option<Box<InvalidFile>>,

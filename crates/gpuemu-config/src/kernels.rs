@@ -126,7 +126,6 @@ impl SourceKind {
         }
     }
 
-    /// In words.
     pub(super) fn describe(self) -> &'static str {
         match self {
             SourceKind::Ptx => "a .ptx file, which is taken as written",
@@ -196,10 +195,8 @@ pub struct ArtifactChecksTable {
     pub severity: BTreeMap<String, Severity>,
 }
 
-/// One kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
-    /// Name.
     pub name: String,
     /// Line of its name in the file, from 1.
     pub line: usize,
@@ -207,11 +204,9 @@ pub struct Kernel {
     pub span: Range<usize>,
     /// Source, as written: `.ptx`, `.cu`, or `file.py:kernel`.
     pub source: String,
-    /// Reference script.
     pub reference: Option<String>,
     /// How the source is compiled.
     pub compile: CompileTable,
-    /// Checks of the artifact.
     pub artifact_checks: ArtifactChecks,
     /// How it is launched, if it can be.
     pub launch: Option<LaunchTable>,
@@ -222,7 +217,6 @@ pub struct Kernel {
 pub struct ArtifactChecks {
     /// Most registers of a thread.
     pub max_registers: Option<u64>,
-    /// Most spilled registers.
     pub max_spills: Option<u64>,
     /// Most bytes of local memory.
     pub max_local_memory_bytes: Option<u64>,
@@ -288,7 +282,6 @@ fn resolve_compile(table: CompileTableFile) -> CompileTable {
     }
 }
 
-/// Fills in defaults.
 pub(super) fn resolve_lint(table: LintTable) -> Lint {
     let architectures = table.architectures.unwrap_or_default();
     Lint {

@@ -48,11 +48,9 @@ pub struct LaunchVariant {
     pub when: Expression,
     /// The compiled kernel, relative to the project.
     pub ptx: String,
-    /// How.
     pub form: LaunchForm,
 }
 
-/// One form of launch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LaunchForm {
     /// The entry; the only one of the file if nothing is said.
@@ -67,7 +65,6 @@ pub struct LaunchForm {
     pub args: Vec<Expression>,
 }
 
-/// An argument of one launch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LaunchArgument {
     /// A pointer to a tensor of the op.
@@ -78,12 +75,10 @@ pub enum LaunchArgument {
     Null,
 }
 
-/// A launch of one case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CaseLaunch<'a> {
     /// The compiled kernel; the kernel's source if nothing is said.
     pub ptx: Option<&'a str>,
-    /// The entry.
     pub entry: Option<&'a str>,
     /// Blocks in x, y and z; none at all, where one is 0, is no launch.
     pub grid: [u32; 3],
@@ -91,7 +86,6 @@ pub struct CaseLaunch<'a> {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory; what the compiler asks for if nothing is said.
     pub shared: Option<u32>,
-    /// The arguments.
     pub args: Vec<LaunchArgument>,
 }
 
@@ -104,9 +98,7 @@ pub enum CaseLaunchError {
     /// A size cannot be one.
     #[error("{what} is {value}, by the expression \"{text}\", but must be from {least} to 4294967295")]
     Size {
-        /// What is wrong.
         what: &'static str,
-        /// The expression.
         text: String,
         /// What it comes to.
         value: i64,
@@ -136,12 +128,10 @@ impl LaunchTable {
 pub struct Covering<'a> {
     /// The compiled kernel; the kernel's source if nothing is said.
     pub ptx: Option<&'a str>,
-    /// How it is launched.
     pub form: &'a LaunchForm,
 }
 
 impl<'a> Covering<'a> {
-    /// The launch of a case.
     pub fn launch(&self, context: &dyn LaunchContext) -> Result<CaseLaunch<'a>, CaseLaunchError> {
         let form = self.form;
         let three = |what: &'static str, least: i64, sizes: &[Expression; 3]| {

@@ -30,7 +30,6 @@ impl Environment {
         }
     }
 
-    /// Given variables.
     pub fn of(variables: &[(&str, &str)]) -> Self {
         let owned = variables.iter().map(|(name, value)| (name.to_string(), value.to_string()));
         Self { variables: owned.collect() }

@@ -8,9 +8,7 @@ use toml::Spanned;
 /// A value with the bytes of the file that it was read from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Located<T> {
-    /// The value.
     pub value: T,
-    /// Its place.
     pub span: Range<usize>,
 }
 

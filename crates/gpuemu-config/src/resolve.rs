@@ -22,7 +22,6 @@ use super::text_range::TextRange;
 pub struct Config {
     /// Folder of `gpuemu.toml`: paths in it are relative to this.
     pub root: PathBuf,
-    /// The project's file.
     pub file: PathBuf,
     /// Fingerprint of all files that were read.
     pub digest: String,
@@ -81,7 +80,6 @@ impl Config {
         }
     }
 
-    /// The file that the ops are in.
     pub fn ops_file(&self) -> &Path {
         &self.ops_source.path
     }
@@ -97,40 +95,31 @@ impl Config {
     }
 }
 
-/// The project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// Name.
     pub name: String,
-    /// Version.
     pub version: String,
-    /// Framework.
     pub framework: Framework,
 }
 
-/// A base seed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seed {
     /// Chosen anew for each run, and printed.
     Random,
-    /// This one.
     Fixed(u64),
 }
 
 /// How ops are validated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Validation {
-    /// Dtypes.
     pub dtypes: Vec<DType>,
     /// Whether unexpected NaN fails.
     pub check_nan: bool,
     /// Whether unexpected infinity fails.
     pub check_inf: bool,
-    /// Base seed.
     pub seed: Seed,
     /// Tolerances that the user configured.
     pub tolerances: BTreeMap<DType, TolerancePair>,
-    /// Value strategy.
     pub values: Strategy,
 }
 
@@ -139,7 +128,6 @@ pub struct Validation {
 pub enum OpSource {
     /// A Python module, `pkg.mod` or `pkg.mod:function`.
     Module(String),
-    /// A script.
     Script(String),
     /// A `[[kernels]]` entry.
     Kernel(String),
@@ -150,16 +138,13 @@ pub enum OpSource {
 /// Sizes of one dim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DimensionRange {
-    /// One of these.
     List(Vec<usize>),
     /// From the first to the second, both included.
     Range(usize, usize),
 }
 
-/// One op.
 #[derive(Debug, Clone)]
 pub struct Op {
-    /// Name.
     pub name: String,
     /// Line of its name in the file, from 1.
     pub line: usize,
@@ -171,7 +156,6 @@ pub struct Op {
     pub source: OpSource,
     /// What every call of its module has to run.
     pub launches: Option<String>,
-    /// Reference, as written.
     pub reference: Option<String>,
     /// How the reference is run.
     pub execution_mode: ExecutionMode,
@@ -181,25 +165,19 @@ pub struct Op {
     pub tolerance: Option<ToleranceMode>,
     /// Tolerances that were measured on a trusted control.
     pub calibration: BTreeMap<DType, Calibration>,
-    /// Structural checks.
     pub invariants: Vec<Invariant>,
     /// Signature, if given, and its place in the file.
     pub signature: Option<Located<String>>,
-    /// Sizes of dims.
     pub dims: BTreeMap<String, DimensionRange>,
     /// Sizes of quick runs.
     pub shapes: Vec<BTreeMap<String, usize>>,
-    /// Dtypes.
     pub dtypes: Vec<DType>,
-    /// Value strategy.
     pub values: Strategy,
-    /// Declared precision.
     pub precision: Option<Precision>,
     /// Precision of a reference's inputs.
     pub reference_dtype: ReferenceDtype,
     /// Arguments that are not tensors.
     pub kwargs: BTreeMap<String, serde_json::Value>,
-    /// Longest call.
     pub timeout: Duration,
 }
 
@@ -227,7 +205,6 @@ pub struct Policies {
     pub regression_threshold: f64,
 }
 
-/// CI runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ci {
     /// Dtypes of quick runs.
@@ -236,16 +213,13 @@ pub struct Ci {
     pub quick_iterations: u64,
     /// Cases of each op in a thorough run.
     pub iterations: u64,
-    /// Longest thorough run.
     pub thorough_timeout: Duration,
     /// Ops at once; 0 is all cores.
     pub parallel: usize,
 }
 
-/// The daemon.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Daemon {
-    /// What is logged.
     pub log_level: LogLevel,
     /// Time without a request after which it exits.
     pub idle_timeout: Option<Duration>,
@@ -271,11 +245,9 @@ pub struct Storage {
 /// A failure that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpectedFailure {
-    /// The op.
     pub op: String,
     /// The dtype; all if `None`.
     pub dtype: Option<DType>,
-    /// Why.
     pub reason: String,
     /// Last day: year, month, day.
     pub expires: (u16, u8, u8),
@@ -297,7 +269,6 @@ pub(super) struct ListSources<'a> {
     pub expected_failures: &'a Source,
 }
 
-/// Fills in defaults.
 pub(super) fn resolve(
     file: ConfigFile,
     sources: &ListSources<'_>,
@@ -473,7 +444,6 @@ fn resolve_ci(table: CiTable) -> Ci {
     }
 }
 
-/// The daemon's settings.
 pub(super) fn resolve_daemon(table: DaemonTable) -> Daemon {
     let some_if_positive = |value: u64| Some(value).filter(|value| *value > 0);
     Daemon {

@@ -7,9 +7,7 @@ use serde::Serialize;
 /// A place in a text: both numbers from 1, columns counted in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TextPlace {
-    /// The line.
     pub line: usize,
-    /// The column in it.
     pub column: usize,
 }
 
@@ -26,7 +24,6 @@ impl TextPlace {
 /// A part of a text, from its first character to the one behind its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct TextRange {
-    /// Its first character.
     pub start: TextPlace,
     /// The character behind its last one.
     pub end: TextPlace,

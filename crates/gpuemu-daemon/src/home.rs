@@ -17,7 +17,6 @@ pub enum HomeError {
     /// Another process has it.
     #[error("{} is in use by {holder}", home.display())]
     InUse {
-        /// The folder.
         home: PathBuf,
         /// Who has it: its kind and process id.
         holder: String,
@@ -27,7 +26,6 @@ pub enum HomeError {
     Unusable {
         /// The folder or file.
         path: PathBuf,
-        /// Why.
         source: std::io::Error,
     },
 }
@@ -68,7 +66,6 @@ impl Home {
         Ok(Self { path: path.to_path_buf(), lock })
     }
 
-    /// The folder.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -43,7 +43,6 @@ impl Job {
         Arc::new(Self { number, kind, cancelled, progress, ended })
     }
 
-    /// Its number.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -70,7 +69,6 @@ impl Job {
         progress.failures += u64::from(failed);
     }
 
-    /// What it is at.
     pub fn say(&self, message: &str) {
         self.lock().message = message.to_string();
     }
@@ -120,7 +118,6 @@ impl Job {
     }
 }
 
-/// All jobs.
 #[derive(Debug, Default)]
 pub struct Jobs {
     next: AtomicU64,
@@ -128,7 +125,6 @@ pub struct Jobs {
 }
 
 impl Jobs {
-    /// A new job.
     pub fn start(&self, kind: &str) -> Arc<Job> {
         let number = self.next.fetch_add(1, Ordering::Relaxed) + 1;
         let job = Job::new(number, kind.to_string());
@@ -142,7 +138,6 @@ impl Jobs {
         job
     }
 
-    /// A job by its number.
     pub fn get(&self, number: u64) -> Option<Arc<Job>> {
         self.lock().get(&number).cloned()
     }
@@ -153,7 +148,6 @@ impl Jobs {
         jobs.iter().map(|job| JobStatus { result: None, ..job.status(Duration::ZERO) }).collect()
     }
 
-    /// Those that run.
     pub fn running(&self) -> usize {
         self.lock().values().filter(|job| job.lock().result.is_none()).count()
     }

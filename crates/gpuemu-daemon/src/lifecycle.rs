@@ -28,10 +28,8 @@ pub enum DaemonError {
     /// The folder, the store or the settings.
     #[error(transparent)]
     Service(#[from] ServiceError),
-    /// The socket.
     #[error(transparent)]
     Server(#[from] ServerError),
-    /// The system.
     #[error("the daemon cannot start: {0}")]
     System(#[from] std::io::Error),
 }

@@ -51,7 +51,6 @@ impl Daemon {
         self.shutdown.notified().await;
     }
 
-    /// The service.
     pub fn service(&self) -> &Arc<Service> {
         &self.service
     }

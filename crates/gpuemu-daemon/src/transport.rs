@@ -31,7 +31,6 @@ pub struct Message {
 }
 
 impl Message {
-    /// The message.
     pub fn payload(&self) -> &[u8] {
         &self.body[self.stack..]
     }
@@ -39,7 +38,6 @@ impl Message {
 
 /// What is done with a request.
 pub trait Handler: Send + Sync + 'static {
-    /// The answer to a request.
     fn answer(&self, request: Message) -> impl Future<Output = Vec<u8>> + Send;
 
     /// What a client hears whose request broke off.
@@ -48,7 +46,6 @@ pub trait Handler: Send + Sync + 'static {
     /// The answer to a request that is too long to be read.
     fn too_large(&self, length: u64, limit: u64) -> Vec<u8>;
 
-    /// A client is gone.
     fn client_gone(&self) {}
 }
 
@@ -63,12 +60,7 @@ pub enum ServerError {
     NotASocket(PathBuf),
     /// The socket cannot be made.
     #[error("cannot listen on {}: {source}", path.display())]
-    Bind {
-        /// The path.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Bind { path: PathBuf, source: io::Error },
 }
 
 /// A socket that requests come in by.

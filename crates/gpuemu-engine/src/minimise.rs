@@ -19,9 +19,7 @@ pub enum MinimiseStrategy {
     /// Dims, layout, dtype and values.
     #[default]
     Combined,
-    /// Dims only.
     Dims,
-    /// Values only.
     Values,
 }
 
@@ -42,7 +40,6 @@ impl FromStr for MinimiseStrategy {
 pub struct Budget {
     /// Runs of the case.
     pub runs: usize,
-    /// Time.
     pub time: Duration,
 }
 
@@ -68,11 +65,9 @@ pub struct Neighbour {
 pub struct Minimised {
     /// The case, inputs included: values that were simplified have no seed of their own.
     pub case: Case,
-    /// Its verdict.
     pub verdict: Verdict,
     /// A passing case next to it.
     pub neighbour: Option<Neighbour>,
-    /// Runs spent.
     pub runs: usize,
     /// Whether inputs are no longer those that the descriptor generates.
     pub edited: bool,

@@ -29,9 +29,7 @@ impl Discrimination {
 /// The verdict on one case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
-    /// The case.
     pub case: CaseDescriptor,
-    /// How it ended.
     pub outcome: Outcome,
     /// What is wrong, the gravest first.
     pub findings: Vec<Finding>,
@@ -39,11 +37,9 @@ pub struct Verdict {
     pub undetermined: Option<String>,
     /// Elements by how they were judged.
     pub elements: ElementCounts,
-    /// The tolerance used.
     pub tolerance: Tolerance,
     /// Whether some element came close to what is allowed.
     pub near: bool,
-    /// The largest errors.
     pub errors: LargestErrors,
     /// What the case could tell apart.
     pub discrimination: Discrimination,
@@ -63,7 +59,6 @@ impl Verdict {
         self.outcome == Outcome::Failed
     }
 
-    /// The gravest finding.
     pub fn finding(&self) -> Option<&Finding> {
         self.findings.first()
     }

@@ -87,7 +87,6 @@ pub struct BlockSize {
 }
 
 impl BlockSize {
-    /// All threads.
     pub fn total(&self) -> u64 {
         self.threads.iter().fold(1, |product, size| product.saturating_mul(*size))
     }
@@ -259,7 +258,6 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Its word.
     pub const fn name(self) -> &'static str {
         match self {
             Severity::Note => "note",

@@ -21,7 +21,6 @@ pub enum AccessCheck {
 }
 
 impl AccessCheck {
-    /// All of them.
     pub const ALL: [AccessCheck; 4] = [Self::Memory, Self::Init, Self::Race, Self::Sync];
 
     /// The name used in options and reports.

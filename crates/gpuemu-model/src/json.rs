@@ -18,7 +18,6 @@ pub trait ToJson {
         serde_json::to_string_pretty(&self.to_json_value()?)
     }
 
-    /// As a value of JSON.
     fn to_json_value(&self) -> Result<Value, Error> {
         serde_json::from_str(&self.to_json()?)
     }
@@ -26,10 +25,8 @@ pub trait ToJson {
 
 /// A type whose JSON is read by code of its own crate: see [`read_json!`](crate::read_json!).
 pub trait FromJson: Sized {
-    /// From JSON.
     fn from_json(text: &[u8]) -> Result<Self, Error>;
 
-    /// From a value of JSON.
     fn from_json_value(value: &Value) -> Result<Self, Error> {
         Self::from_json(value.to_string().as_bytes())
     }

@@ -3,19 +3,16 @@
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserializer, Serializer};
 
-/// Several numbers.
 pub mod list {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Serialize, Deserialize)]
     struct Number(#[serde(with = "super")] f64);
 
-    /// Writes numbers.
     pub fn serialize<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(values.iter().map(|value| Number(*value)))
     }
 
-    /// Reads numbers.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
         let numbers: Vec<Number> = Vec::deserialize(deserializer)?;
         Ok(numbers.into_iter().map(|number| number.0).collect())

@@ -148,7 +148,6 @@ impl HeatMap {
         self.columns.div_ceil(self.column_step.max(1))
     }
 
-    /// Rows of cells.
     pub fn height(&self) -> usize {
         self.rows.div_ceil(self.row_step.max(1))
     }

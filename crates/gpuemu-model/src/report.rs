@@ -104,7 +104,6 @@ pub struct ValidationResult {
 }
 
 impl ValidationResult {
-    /// The gravest finding.
     pub fn finding(&self) -> Option<&Finding> {
         self.failures.first()
     }
@@ -363,7 +362,6 @@ pub struct StoredRun {
 /// What a run makes of the process's exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Conclusion {
-    /// Everything passed.
     Passed,
     /// A validation failed or regressed, or is unfinished.
     Failed,
@@ -372,7 +370,6 @@ pub enum Conclusion {
 }
 
 impl RunReport {
-    /// Cases run.
     pub fn cases(&self) -> u64 {
         self.ops.iter().map(|op| op.cases).sum()
     }

@@ -50,12 +50,10 @@ impl Shard {
         self.count
     }
 
-    /// Whether it is the first of them.
     pub const fn is_first(self) -> bool {
         self.index == 1
     }
 
-    /// Whether it is the last of them.
     pub const fn is_last(self) -> bool {
         self.index == self.count
     }

@@ -43,12 +43,10 @@ pub enum Strategy {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("unknown value strategy '{name}'; known: {}", Strategy::ALL.map(Strategy::name).join(", "))]
 pub struct UnknownStrategy {
-    /// What was given.
     pub name: String,
 }
 
 impl Strategy {
-    /// Every strategy.
     pub const ALL: [Strategy; 13] = [
         Strategy::Regular,
         Strategy::Boundary,

@@ -262,7 +262,6 @@ impl Payload {
         }
     }
 
-    /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

@@ -28,7 +28,6 @@ pub use standing_back::{stand_back, start_processes_apart};
 
 /// The first processes of groups, by number.
 struct Leaders {
-    /// Those that run.
     live: BTreeSet<i32>,
     /// Those that were killed and are being waited for.
     ending: BTreeSet<i32>,
@@ -75,7 +74,6 @@ pub struct Group {
 }
 
 impl Group {
-    /// Starts a process.
     pub fn spawn(command: &mut Command) -> io::Result<Self> {
         let mark = escaped::new_mark();
         command.process_group(0).env(escaped::VARIABLE, &mark);
@@ -91,7 +89,6 @@ impl Group {
         Pid::from_child(&self.child)
     }
 
-    /// Its pipes.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }

@@ -24,9 +24,7 @@ impl Register {
 /// What is known of a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RegisterInfo<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// Its type.
     pub scalar: ScalarType,
     /// Elements, of a vector register.
     pub elements: u64,
@@ -35,7 +33,6 @@ pub struct RegisterInfo<'a> {
 /// What a name stands for.
 #[derive(Debug, Clone, Copy)]
 pub enum Meaning<'m, 'a> {
-    /// A register.
     Register(Register),
     /// `%tid` and the like.
     Special(&'a str),
@@ -45,14 +42,12 @@ pub enum Meaning<'m, 'a> {
     Parameter(&'m Declaration<'a>, &'m Variable<'a>),
     /// A place in the code: the number of the instruction that follows it.
     Label(usize),
-    /// A function.
     Function(&'m Function<'a>),
 }
 
 /// An instruction in its place.
 #[derive(Debug, Clone)]
 pub struct Step<'m, 'a> {
-    /// The instruction.
     pub instruction: &'m Instruction<'a>,
     /// Where it comes from.
     pub location: Option<&'m Location<'a>>,
@@ -64,7 +59,6 @@ pub struct Step<'m, 'a> {
 /// The code of a function.
 #[derive(Debug, Clone)]
 pub struct Code<'m, 'a> {
-    /// The function.
     pub function: &'m Function<'a>,
     /// Its instructions, in order.
     pub steps: Vec<Step<'m, 'a>>,
@@ -97,7 +91,6 @@ struct Scope<'m, 'a> {
 }
 
 impl<'m, 'a> ModuleNames<'m, 'a> {
-    /// Collects them.
     pub fn of(module: &'m Module<'a>) -> Self {
         let mut names = Self::default();
         for declaration in module.variables() {
@@ -115,7 +108,6 @@ impl<'m, 'a> ModuleNames<'m, 'a> {
         names
     }
 
-    /// A function.
     pub fn function(&self, name: &str) -> Option<&'m Function<'a>> {
         self.functions.get(name).copied()
     }
@@ -155,7 +147,6 @@ impl<'m, 'a> Code<'m, 'a> {
         self.steps.get(step).map_or(&[], |found| &self.uses[found.reads.0 as usize..found.reads.1 as usize])
     }
 
-    /// Registers that a step writes.
     pub fn writes(&self, step: usize) -> &[Register] {
         self.steps.get(step).map_or(&[], |found| &self.uses[found.writes.0 as usize..found.writes.1 as usize])
     }

@@ -24,7 +24,6 @@ const OCCUPANCY_ARCHITECTURES: [&str; 7] = ["sm_70", "sm_75", "sm_80", "sm_86", 
 /// What every kernel is looked at with.
 #[derive(Debug, Clone, Copy)]
 pub struct Inspector<'a> {
-    /// NVIDIA's tools.
     pub toolchain: &'a Toolchain,
     /// Architectures to measure for; that of the PTX if there are none.
     pub architectures: &'a [String],
@@ -37,7 +36,6 @@ pub struct Inspector<'a> {
 /// A kernel of a project.
 #[derive(Debug, Clone, Copy)]
 pub struct ConfiguredKernel<'a> {
-    /// Its name.
     pub name: &'a str,
     /// Line of its name in the configuration, from 1.
     pub line: usize,
@@ -45,7 +43,6 @@ pub struct ConfiguredKernel<'a> {
     pub root: &'a Path,
     /// Its source, as written.
     pub source: &'a str,
-    /// How it is compiled.
     pub compile: &'a CompileTable,
     /// The Python that Triton is in.
     pub python: &'a Path,

@@ -13,27 +13,22 @@ const MOST_BYTES: usize = 1 << 30;
 pub struct Source {
     /// Its name in messages.
     pub name: String,
-    /// What it holds.
     pub text: String,
 }
 
 /// A line and a column, both from 1. Columns count characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
-    /// The line.
     pub line: usize,
-    /// The column.
     pub column: usize,
 }
 
 /// Why a file is not PTX, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PtxError {
-    /// The file.
     pub file: String,
     /// Where in it; nothing where the file could not be read at all.
     pub position: Option<Position>,
-    /// What is wrong.
     pub message: String,
     /// The line that it is in, if that is short enough to show.
     pub excerpt: Option<String>,
@@ -66,7 +61,6 @@ impl Source {
         Self { name: name.into(), text: text.into() }
     }
 
-    /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, PtxError> {
         let name = path.display().to_string();
         let unreadable = |message: String| PtxError { file: name.clone(), position: None, message, excerpt: None };

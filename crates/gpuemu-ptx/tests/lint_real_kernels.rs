@@ -38,7 +38,6 @@ fn checked(file: &Path) -> LintResult {
     lint(&source, &module, &artifact, &ArtifactChecks::default(), &[]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Folder and file.
 fn name(file: &Path) -> String {
     let part = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_string();
     format!("{}/{}", part(file.parent().unwrap()), part(file))

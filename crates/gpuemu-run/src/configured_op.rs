@@ -78,9 +78,7 @@ impl OpProgram {
 
 /// An op whose program was started.
 pub struct StartedOp {
-    /// The op.
     pub op: ConfiguredOp,
-    /// What runs it.
     pub runner: OpRunner,
 }
 

@@ -101,7 +101,6 @@ impl KernelProgram {
         Ok(Self { kernel, files, words, triton_function: function })
     }
 
-    /// In words.
     pub fn describe(&self) -> String {
         self.words.clone()
     }

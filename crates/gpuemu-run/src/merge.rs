@@ -33,28 +33,14 @@ pub enum MergeError {
     Twice(u32),
     /// Reports are not on one run.
     #[error("the reports are not parts of one run: {what} is '{first}' in {first_name} and '{other}' in {name}")]
-    Different {
-        /// What differs.
-        what: &'static str,
-        /// In one report.
-        first: String,
-        /// That report.
-        first_name: String,
-        /// In another.
-        other: String,
-        /// The other one.
-        name: String,
-    },
+    Different { what: &'static str, first: String, first_name: String, other: String, name: String },
     /// A report contradicts itself.
     #[error("the report {name} counts {counted} cases of op '{op}', {failed} of them failed, and lists others")]
     Inconsistent {
-        /// The report.
         name: String,
-        /// The op.
         op: String,
         /// Cases that it counts.
         counted: u64,
-        /// Of them failed.
         failed: u64,
     },
     /// The project has changed.

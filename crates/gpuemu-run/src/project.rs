@@ -8,10 +8,8 @@ use gpuemu_model::error_code::ErrorCode;
 use gpuemu_model::settings::ProjectReference;
 use gpuemu_runners::executor::Interpreter;
 
-/// A project.
 #[derive(Debug, Clone)]
 pub struct Project {
-    /// Its configuration.
     pub config: Config,
     /// What its results are kept under.
     pub key: String,

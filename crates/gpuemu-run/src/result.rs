@@ -58,7 +58,6 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The result of a case.
 pub fn result_of(subject: &Subject, case: &Case, verdict: &Verdict, context: Context<'_>) -> ValidationResult {
     let descriptor = &verdict.case;
     let inputs = subject.schema().inputs.iter().filter(|spec| descriptor.has(spec));

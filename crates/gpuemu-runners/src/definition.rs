@@ -7,7 +7,6 @@ use gpuemu_config::TextRange;
 /// A place in a source file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
-    /// The file.
     pub file: PathBuf,
     /// The name that is defined; the start of the file where no name is.
     pub range: TextRange,

@@ -10,11 +10,9 @@ use crate::executor::ExecutorError;
 use crate::kernels::KernelRunner;
 use crate::python_runner::{PythonRunner, parameters_json};
 
-/// The runner of an op.
 pub enum OpRunner {
     /// A module or script.
     Python(Box<PythonRunner>),
-    /// A compiled kernel.
     Kernel(Box<KernelRunner>),
 }
 

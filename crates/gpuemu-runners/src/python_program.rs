@@ -8,7 +8,6 @@ use gpuemu_tensor::Tensor;
 use crate::definition::Definition;
 use crate::executor::{Accepted, ColdScript, ExecutorError, Interpreter, NamedTensors, Pool, Program};
 
-/// What is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// A script, one process for each call.
@@ -22,13 +21,11 @@ pub enum Entry {
 /// Python code of a project, not yet started.
 #[derive(Clone)]
 pub struct PythonProgram {
-    /// What is run.
     pub entry: Entry,
     /// The Python it runs in.
     pub interpreter: Interpreter,
     /// The arrays that callables get.
     pub framework: Framework,
-    /// The warm workers.
     pub pool: Pool,
 }
 

@@ -191,7 +191,6 @@ fn runner_error(error: ExecutorError) -> RunnerError {
     }
 }
 
-/// Parameters as JSON.
 pub fn parameters_json(parameters: &Parameters) -> Map<String, Value> {
     let value = |scalar: &Scalar| match scalar {
         Scalar::Bool(value) => Value::from(*value),

@@ -11,7 +11,6 @@ use super::tree::{ReadTree, Tree, last_key, names};
 use super::{Store, StoreError, entry};
 
 impl Store {
-    /// Keeps an artifact.
     pub fn put_artifact(&self, record: &ArtifactRecord) -> Result<(), StoreError> {
         self.write(vec![entry(Tree::Artifacts, artifact_key(record), record)?], RunClock::default())
     }

@@ -19,15 +19,11 @@ const TREES: [Tree; 2] = [Tree::Baselines, Tree::ArtifactBaselines];
 /// A tag, as it was stored last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BaselineTag {
-    /// Its name.
     pub tag: String,
     /// When, in milliseconds since 1970.
     pub time: u64,
-    /// Ops it has.
     pub ops: usize,
-    /// Cases of all of them.
     pub cases: usize,
-    /// Kernels it has.
     pub kernels: usize,
 }
 

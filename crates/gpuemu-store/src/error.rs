@@ -18,12 +18,7 @@ pub enum StoreError {
     NotAStore(PathBuf),
     /// It was written by a version that this one does not know.
     #[error("the store has schema version {found}, this gpuemu knows up to {known}; nothing was changed")]
-    UnknownVersion {
-        /// Its version.
-        found: u64,
-        /// The newest known.
-        known: u64,
-    },
+    UnknownVersion { found: u64, known: u64 },
     /// A record cannot be read.
     #[error("a record of the store is damaged: {0}")]
     Damaged(String),
@@ -33,7 +28,6 @@ pub enum StoreError {
     /// The disk or the database failed.
     #[error("the store {} failed: {problem}", path.display())]
     Database {
-        /// The file.
         path: PathBuf,
         /// What happened, and what helps.
         problem: String,
@@ -43,7 +37,6 @@ pub enum StoreError {
 /// An error before it knows its file.
 #[derive(Debug)]
 pub(super) enum Problem {
-    /// redb's own.
     Redb(Box<redb::Error>),
     /// One that says enough already.
     Store(StoreError),

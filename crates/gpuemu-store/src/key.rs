@@ -38,7 +38,6 @@ pub(super) fn result_key(record: &ResultRecord) -> Vec<u8> {
     with_number(&op_prefix(&project_prefix(&record.project), record.run, &record.op), record.index)
 }
 
-/// project, run, part.
 pub(super) fn campaign_key(record: &CampaignRecord) -> Vec<u8> {
     with_number(&run_prefix(&project_prefix(&record.project), record.run), record.part)
 }
@@ -48,7 +47,6 @@ pub(super) fn name_prefix(project: &[u8], name: &str) -> Vec<u8> {
     with_name(project, name)
 }
 
-/// project, op, run.
 pub(super) fn op_run_key(record: &RunRecord) -> Vec<u8> {
     with_number(&name_prefix(&project_prefix(&record.project), &record.op), record.run)
 }
@@ -102,7 +100,6 @@ fn with_name(prefix: &[u8], name: &str) -> Vec<u8> {
     key
 }
 
-/// The project of a key.
 pub(super) fn key_project(key: &[u8]) -> Result<&[u8], StoreError> {
     key.get(..PROJECT_BYTES).ok_or_else(|| bad_key(key))
 }
@@ -137,7 +134,6 @@ fn bad_key(key: &[u8]) -> StoreError {
 /// Keys from one, up to but not including another; to the last one if there is no other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KeyRange {
-    /// First key.
     pub start: Vec<u8>,
     /// First key that no longer belongs to it.
     pub end: Option<Vec<u8>>,

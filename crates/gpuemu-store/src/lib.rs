@@ -55,13 +55,10 @@ pub struct Store {
 /// How many records each tree has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoreCounts {
-    /// Results.
     pub results: u64,
-    /// Failures.
     pub failures: u64,
     /// Ops of baselines, older storings included.
     pub baselines: u64,
-    /// Artifacts.
     pub artifacts: u64,
     /// Kernels of baselines of artifacts, older storings included.
     pub artifact_baselines: u64,

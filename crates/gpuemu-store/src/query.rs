@@ -13,15 +13,12 @@ use super::{Store, StoreError};
 /// Which results, or failures, are asked for: those that meet all of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultQuery {
-    /// Of one op.
     pub op: Option<String>,
     /// Of this time or later, in milliseconds since 1970.
     pub since: Option<u64>,
-    /// That ended so.
     pub outcome: Option<StoredOutcome>,
     /// Of one seed of a case.
     pub seed: Option<u64>,
-    /// Of one run.
     pub run: Option<u64>,
     /// That this produced the outputs of.
     pub runner: Option<String>,
@@ -30,7 +27,6 @@ pub struct ResultQuery {
 }
 
 impl Default for ResultQuery {
-    /// Everything.
     fn default() -> Self {
         Self { op: None, since: None, outcome: None, seed: None, run: None, runner: None, limit: usize::MAX }
     }

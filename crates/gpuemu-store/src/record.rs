@@ -20,9 +20,7 @@ pub const SCHEMA_VERSION: u16 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Archive, Serialize, Deserialize)]
 #[rkyv(compare(PartialEq))]
 pub enum StoredOutcome {
-    /// Every check passed.
     Passed,
-    /// A check fired.
     Failed,
     /// Nothing could be said.
     Undetermined,
@@ -33,11 +31,9 @@ pub enum StoredOutcome {
 /// One case of one op in one run.
 #[derive(Debug, Clone, PartialEq, Archive, Serialize, Deserialize)]
 pub struct ResultRecord {
-    /// The project's root.
     pub project: String,
     /// The run: later runs have larger numbers.
     pub run: u64,
-    /// The op.
     pub op: String,
     /// Number of the case in the run.
     pub index: u64,
@@ -51,7 +47,6 @@ pub struct ResultRecord {
     pub layout: String,
     /// What the values were drawn from.
     pub strategy: String,
-    /// How it ended.
     pub outcome: StoredOutcome,
     /// The check that fired, by name; empty if none did.
     pub check: String,
@@ -85,7 +80,6 @@ impl ResultRecord {
 /// What is needed to run a failure again.
 #[derive(Debug, Clone, PartialEq, Archive, Serialize, Deserialize)]
 pub struct FailureRecord {
-    /// The result.
     pub result: ResultRecord,
     /// The verdict, as JSON.
     pub verdict: String,
@@ -93,14 +87,11 @@ pub struct FailureRecord {
     pub snapshot: Snapshot,
 }
 
-/// One case of a baseline.
 #[derive(Debug, Clone, PartialEq, Archive, Serialize, Deserialize)]
 pub struct BaselineCase {
     /// The case descriptor, as JSON.
     pub descriptor: String,
-    /// How it ended.
     pub outcome: StoredOutcome,
-    /// Largest absolute error.
     pub max_abs: f64,
     /// Largest error in units in the last place.
     pub max_ulp: f64,
@@ -109,11 +100,9 @@ pub struct BaselineCase {
 /// What later runs of an op are compared with. The records of one storing have one time.
 #[derive(Debug, Clone, PartialEq, Archive, Serialize, Deserialize)]
 pub struct BaselineRecord {
-    /// The project's root.
     pub project: String,
     /// The name it is asked for by.
     pub tag: String,
-    /// The op.
     pub op: String,
     /// Milliseconds since 1970.
     pub time: u64,
@@ -121,18 +110,14 @@ pub struct BaselineRecord {
     pub run: u64,
     /// Base seed of that run.
     pub base_seed: u64,
-    /// Its cases.
     pub cases: Vec<BaselineCase>,
 }
 
 /// What an op came to in a run.
 #[derive(Debug, Clone, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// The project's root.
     pub project: String,
-    /// The op.
     pub op: String,
-    /// The run.
     pub run: u64,
     /// Milliseconds since 1970.
     pub time: u64,
@@ -143,9 +128,7 @@ pub struct RunRecord {
 /// A campaign whose parts are made elsewhere, or one of its parts.
 #[derive(Debug, Clone, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub struct CampaignRecord {
-    /// The project's root.
     pub project: String,
-    /// The run.
     pub run: u64,
     /// The number of the part, from 1; 0 is the campaign itself.
     pub part: u64,
@@ -158,9 +141,7 @@ pub struct CampaignRecord {
 /// What was measured of a compiled kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub struct ArtifactRecord {
-    /// The project's root.
     pub project: String,
-    /// The kernel.
     pub kernel: String,
     /// Milliseconds since 1970.
     pub time: u64,
@@ -171,11 +152,9 @@ pub struct ArtifactRecord {
 /// What later artifacts of a kernel are compared with. The records of one storing have one time.
 #[derive(Debug, Clone, PartialEq, Eq, Archive, Serialize, Deserialize)]
 pub struct ArtifactBaselineRecord {
-    /// The project's root.
     pub project: String,
     /// The name it is asked for by.
     pub tag: String,
-    /// The kernel.
     pub kernel: String,
     /// Milliseconds since 1970.
     pub time: u64,

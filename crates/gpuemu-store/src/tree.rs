@@ -7,7 +7,6 @@ use super::key::{KeyRange, key_name, name_prefix};
 
 type Bytes = &'static [u8];
 
-/// A tree to read.
 pub(super) type ReadTree = ReadOnlyTable<Bytes, Bytes>;
 
 /// What a record belongs to.
@@ -49,7 +48,6 @@ impl Tree {
         })
     }
 
-    /// The tree, to read.
     pub(super) fn read(self, transaction: &ReadTransaction) -> Result<ReadTree, Problem> {
         Ok(transaction.open_table(self.definition())?)
     }
@@ -65,12 +63,10 @@ pub(super) fn entries(tree: &ReadTree, range: &KeyRange) -> Result<Range<'static
     Ok(tree.range::<&[u8]>(range.bounds())?)
 }
 
-/// The first key of a range.
 pub(super) fn first_key(tree: &ReadTree, range: &KeyRange) -> Result<Option<Vec<u8>>, Problem> {
     Ok(entries(tree, range)?.next().transpose()?.map(|(key, _)| key.value().to_vec()))
 }
 
-/// The last key of a range.
 pub(super) fn last_key(tree: &ReadTree, range: &KeyRange) -> Result<Option<Vec<u8>>, Problem> {
     Ok(entries(tree, range)?.next_back().transpose()?.map(|(key, _)| key.value().to_vec()))
 }

@@ -25,7 +25,6 @@ const MOST_BYTES: usize = 64 << 20;
 /// nobody should wait for.
 const SETTLED_AFTER: Duration = Duration::from_millis(200);
 
-/// One entry.
 pub(super) struct Entry {
     pub tree: Tree,
     pub key: Vec<u8>,

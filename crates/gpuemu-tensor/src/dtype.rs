@@ -35,11 +35,9 @@ pub enum DType {
 pub enum DTypeKind {
     /// One byte, 0 or 1.
     Bool,
-    /// Unsigned integers.
     Unsigned,
     /// Two's-complement integers.
     Signed,
-    /// Binary floating point.
     Float,
 }
 
@@ -47,7 +45,6 @@ pub enum DTypeKind {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("unknown dtype '{name}'; known dtypes: {}", DType::ALL.map(DType::name).join(", "))]
 pub struct UnknownDType {
-    /// What was given.
     pub name: String,
 }
 
@@ -71,7 +68,6 @@ impl DType {
         DType::F64,
     ];
 
-    /// The NumPy name.
     pub const fn name(self) -> &'static str {
         match self {
             DType::Bool => "bool",
@@ -102,7 +98,6 @@ impl DType {
         }
     }
 
-    /// The arithmetic family.
     pub const fn kind(self) -> DTypeKind {
         match self {
             DType::Bool => DTypeKind::Bool,

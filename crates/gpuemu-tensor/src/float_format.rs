@@ -28,12 +28,10 @@ impl FloatFormat {
     /// OCP fp8 with 2 mantissa bits.
     pub const E5M2: FloatFormat = FloatFormat { exponent_bits: 5, mantissa_bits: 2, has_infinity: true };
 
-    /// Width in bits.
     pub const fn bits(&self) -> u32 {
         1 + self.exponent_bits + self.mantissa_bits
     }
 
-    /// Exponent bias.
     pub const fn bias(&self) -> i32 {
         (1 << (self.exponent_bits - 1)) - 1
     }
@@ -48,7 +46,6 @@ impl FloatFormat {
         if self.has_infinity { self.bias() } else { self.bias() + 1 }
     }
 
-    /// The sign bit.
     pub const fn sign_bit(&self) -> u64 {
         1 << (self.bits() - 1)
     }
@@ -67,7 +64,6 @@ impl FloatFormat {
         }
     }
 
-    /// A quiet NaN.
     pub const fn nan_bits(&self) -> u64 {
         if self.has_infinity { self.overflow_bits() | (1 << (self.mantissa_bits - 1)) } else { self.overflow_bits() }
     }

@@ -32,7 +32,6 @@ const OFFSET_ELEMENTS: usize = 3;
 const ROW_GAP_ELEMENTS: usize = 5;
 
 impl Layout {
-    /// Every layout.
     pub const ALL: [Layout; 6] =
         [Layout::Contiguous, Layout::RowGap, Layout::ColumnStep, Layout::Transposed, Layout::Expanded, Layout::Offset];
 

@@ -61,7 +61,6 @@ impl Stream {
         Self { first, second }
     }
 
-    /// The next word.
     #[inline]
     pub fn next_word(&mut self) -> u64 {
         let (word, first, second) = step(self.first, self.second);

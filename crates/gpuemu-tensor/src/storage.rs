@@ -32,7 +32,6 @@ impl Storage {
         storage
     }
 
-    /// Length in bytes.
     pub fn len(&self) -> usize {
         self.length
     }
@@ -42,7 +41,6 @@ impl Storage {
         self.length == 0
     }
 
-    /// The bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &bytemuck::cast_slice(&self.lines)[..self.length]
     }

@@ -12,68 +12,34 @@ pub const MAX_RANK: usize = 64;
 /// Why a tensor could not be made.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TensorError {
-    /// Too many dimensions.
     #[error("a tensor of rank {rank} was given; at most {MAX_RANK} dimensions are supported")]
-    Rank {
-        /// The rank given.
-        rank: usize,
-    },
+    Rank { rank: usize },
     /// There are more elements than any machine holds.
     #[error("shape {shape:?} of {dtype} has more elements than can be held")]
-    TooLarge {
-        /// The shape given.
-        shape: Vec<usize>,
-        /// The element type.
-        dtype: DType,
-    },
+    TooLarge { shape: Vec<usize>, dtype: DType },
     /// There is not one stride per dimension.
     #[error("{strides} strides were given for {rank} dimensions")]
-    StrideCount {
-        /// Strides given.
-        strides: usize,
-        /// Dimensions given.
-        rank: usize,
-    },
+    StrideCount { strides: usize, rank: usize },
     /// An element lies outside the bytes.
     #[error(
         "elements {lowest}..={highest} of the storage are used (shape {shape:?}, strides {strides:?}, offset {offset}), but it holds {available} elements of {dtype}"
     )]
     OutOfBounds {
-        /// Lowest element used.
         lowest: i128,
-        /// Highest element used.
         highest: i128,
         /// Elements the bytes hold.
         available: usize,
-        /// The shape given.
         shape: Vec<usize>,
-        /// The strides given.
         strides: Vec<isize>,
-        /// The offset given.
         offset: usize,
-        /// The element type.
         dtype: DType,
     },
     /// The bytes do not hold a whole number of elements.
     #[error("{bytes} bytes are not a whole number of {dtype} elements ({} bytes each)", dtype.size())]
-    OddLength {
-        /// Bytes given.
-        bytes: usize,
-        /// The element type.
-        dtype: DType,
-    },
+    OddLength { bytes: usize, dtype: DType },
     /// A contiguous tensor was given the wrong number of bytes.
     #[error("shape {shape:?} of {dtype} takes {expected} bytes, but {actual} were given")]
-    ByteCount {
-        /// The shape given.
-        shape: Vec<usize>,
-        /// The element type.
-        dtype: DType,
-        /// Bytes needed.
-        expected: usize,
-        /// Bytes given.
-        actual: usize,
-    },
+    ByteCount { shape: Vec<usize>, dtype: DType, expected: usize, actual: usize },
 }
 
 /// A tensor: elements of one dtype at `offset + Σ index·stride` of its storage.
@@ -144,7 +110,6 @@ impl Tensor {
         Self::contiguous(dtype, shape, &bytes)
     }
 
-    /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
@@ -169,7 +134,6 @@ impl Tensor {
         &self.storage
     }
 
-    /// Number of elements.
     pub fn len(&self) -> usize {
         // The other sizes of an empty tensor may be too large to multiply.
         if self.is_empty() { 0 } else { self.shape.iter().product() }
@@ -337,7 +301,6 @@ pub fn scatter(from: &[u8], size: usize, shape: &[usize], strides: &[isize], off
     });
 }
 
-/// Decodes contiguous elements.
 pub fn decode_slice(dtype: DType, bytes: &[u8], into: &mut Vec<f64>) {
     into.clear();
     let word2 = |chunk: &[u8]| u64::from(u16::from_le_bytes([chunk[0], chunk[1]]));

@@ -21,7 +21,6 @@ const JOB_POLL: Duration = Duration::from_millis(100);
 /// Why a request was not done.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// No answer came.
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// The daemon says no.
@@ -29,15 +28,12 @@ pub enum ClientError {
     Refused {
         /// What kind of error.
         code: ErrorCode,
-        /// What is wrong.
         message: String,
-        /// What to do.
         hint: Option<String>,
     },
     /// The daemon is of another version.
     #[error("the daemon is gpuemu {version} with protocol {theirs}, this is protocol {PROTOCOL_VERSION}")]
     Version {
-        /// Its version.
         version: String,
         /// The version of its protocol.
         theirs: u32,
@@ -56,7 +52,6 @@ impl From<FrameError> for ClientError {
 /// An answer with the message it came in, which tensors of the answer point into.
 #[derive(Debug)]
 pub struct Reply {
-    /// The answer.
     pub response: Response,
     message: Vec<u8>,
 }
@@ -88,7 +83,6 @@ impl Client {
         }
     }
 
-    /// The socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }

@@ -16,21 +16,10 @@ use crate::sp::{self, ProtocolError};
 pub enum TransportError {
     /// Nothing listens on the socket.
     #[error("cannot connect to the daemon at {}: {source}", socket.display())]
-    Connect {
-        /// The socket.
-        socket: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Connect { socket: PathBuf, source: io::Error },
     /// What is there is not this user's own.
     #[error("{} {problem}; nothing is sent to it", socket.display())]
-    Foreign {
-        /// The socket.
-        socket: PathBuf,
-        /// What it is.
-        problem: String,
-    },
-    /// The connection broke.
+    Foreign { socket: PathBuf, problem: String },
     #[error("the connection to the daemon broke: {0}")]
     Broken(#[from] io::Error),
     /// The connection broke before the daemon had the whole request: nothing was done.
@@ -47,12 +36,7 @@ pub enum TransportError {
     Protocol(#[from] ProtocolError),
     /// The answer is longer than this side takes.
     #[error("the answer has {length} bytes; at most {limit} are taken")]
-    TooLarge {
-        /// Its length.
-        length: u64,
-        /// The limit.
-        limit: u64,
-    },
+    TooLarge { length: u64, limit: u64 },
 }
 
 /// A connection to the daemon.

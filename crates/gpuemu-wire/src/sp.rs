@@ -32,12 +32,7 @@ pub enum ProtocolError {
     Handshake([u8; HANDSHAKE_BYTES]),
     /// The peer is of another protocol.
     #[error("the peer speaks protocol {found}, not {expected}")]
-    Peer {
-        /// Its number.
-        found: u16,
-        /// The number expected.
-        expected: u16,
-    },
+    Peer { found: u16, expected: u16 },
     /// A message does not begin with 1.
     #[error("a message began with {0:#04x} in place of 0x01")]
     Prefix(u8),

@@ -24,10 +24,7 @@ pub enum StartError {
     Spawn(io::Error),
     /// The program ended at once.
     #[error("the daemon cannot be started: {words}")]
-    Ended {
-        /// What it said.
-        words: String,
-    },
+    Ended { words: String },
     /// The program runs, but does not listen.
     #[error("the daemon did not start within {} s", .0.as_secs_f64())]
     TooSlow(Duration),
@@ -36,7 +33,6 @@ pub enum StartError {
 /// A connection, and whether a daemon was started for it.
 #[derive(Debug)]
 pub struct Connected {
-    /// The connection.
     pub client: Client,
     /// The process of the daemon that was started; `None` where one listened already.
     pub started: Option<u32>,

@@ -20,12 +20,10 @@ use crate::session::Session;
 /// The module that drives campaigns.
 const MODULE: &str = "gpuemu.campaigns.command";
 
-/// What the campaign is.
 #[derive(Debug, Clone, Serialize)]
 pub struct Campaign {
     /// The ops; all if empty.
     pub ops: Vec<String>,
-    /// Cases of each.
     pub iterations: u64,
     /// Base seed, as text.
     pub seed: Option<String>,
@@ -41,7 +39,6 @@ pub struct Campaign {
     pub minimize: bool,
     /// What cases are drawn from.
     pub settings: Map<String, Value>,
-    /// The project's folder.
     pub project: String,
 }
 

@@ -5,7 +5,6 @@
 pub struct ExpectedError {
     /// What is wrong, with the value that was wrong.
     pub message: String,
-    /// What to do.
     pub hint: Option<String>,
 }
 

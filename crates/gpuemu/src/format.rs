@@ -52,7 +52,6 @@ pub struct ReportOutput {
 }
 
 impl ReportOutput {
-    /// Writes a report.
     pub fn write(&self, text: &str) -> Result<(), ExpectedError> {
         write_to(self.output.as_deref(), text)
     }
@@ -70,7 +69,6 @@ pub struct Output {
 }
 
 impl Output {
-    /// Writes a result.
     pub fn write(&self, text: &str) -> Result<(), ExpectedError> {
         write_to(self.output.as_deref(), text)
     }

@@ -66,7 +66,6 @@ impl Markup {
         self.text.push_str("/>");
     }
 
-    /// Text.
     pub fn text(&mut self, text: &str) {
         self.text.push_str(&escape(text));
     }
@@ -81,7 +80,6 @@ impl Markup {
         self.text.push('\n');
     }
 
-    /// What was written.
     pub fn finish(self) -> String {
         self.text
     }

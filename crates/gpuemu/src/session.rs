@@ -44,7 +44,6 @@ enum Backend {
 
 /// A project and who does its work.
 pub struct Session {
-    /// The configuration.
     pub config: Config,
     reference: ProjectReference,
     backend: Backend,
@@ -175,7 +174,6 @@ fn no_home() -> ExpectedError {
     ExpectedError::new("gpuemu has no folder: neither GPUEMU_HOME nor HOME is set", "set GPUEMU_HOME")
 }
 
-/// The current folder.
 pub fn current_folder() -> Result<PathBuf, ExpectedError> {
     std::env::current_dir().map_err(|error| ExpectedError::plain(format!("the current folder cannot be read: {error}")))
 }

@@ -97,7 +97,6 @@ pub fn fingerprint(key: &VerifyingKey) -> String {
     sha256(key.as_bytes())
 }
 
-/// The file of a signature.
 pub fn signature_file(report: &Path) -> PathBuf {
     let mut name = report.as_os_str().to_os_string();
     name.push(".sig");

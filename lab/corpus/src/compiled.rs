@@ -9,7 +9,6 @@ use gpuemu_runners::kernels::{CompiledKernel, PtxSource};
 /// The PTX files, by name, sorted.
 static FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/ptx_files.rs"));
 
-/// The launch tables.
 static TABLES: &str = include_str!("../ptx/kernels.toml");
 
 struct Included;

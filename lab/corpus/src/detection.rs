@@ -32,7 +32,6 @@ pub const TIGHT: usize = 3;
 /// What a rule did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct RuleCounts {
-    /// Correct kernels flagged.
     pub alarms: usize,
     /// Wrong cases beyond 1 ulp found.
     pub beyond_ulp: usize,
@@ -51,7 +50,6 @@ pub struct Detection {
     pub beyond_ulp: usize,
     /// Wrong cases that differ by no more than 1 ulp.
     pub triggered_only: usize,
-    /// Mutants.
     pub mutants: usize,
     /// What each rule did.
     pub rules: [RuleCounts; RULES.len()],
@@ -66,7 +64,6 @@ pub struct Detection {
 /// How many cases show a mutant, and in how many of them it was caught: float32, float16, bfloat16.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MutantCounts {
-    /// The mutation.
     pub name: String,
     /// Cases in which every sound check must see it.
     pub observable: [usize; 3],
@@ -85,7 +82,6 @@ impl MutantCounts {
 pub const DTYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 
 impl Detection {
-    /// Two tables together.
     pub fn join(mut self, other: Self) -> Self {
         self.checks += other.checks;
         self.beyond_ulp += other.beyond_ulp;

@@ -49,10 +49,8 @@ const PREFIXES: [Style; 4] = [
     TRITON.ordered(SummationOrder::Tile(512)),
 ];
 
-/// A correct kernel.
 #[derive(Debug, Clone, Copy)]
 pub struct Implementation {
-    /// The kernel.
     pub kernel: Kernel,
     /// Its style, which is also what it declares.
     pub style: Style,
@@ -61,7 +59,6 @@ pub struct Implementation {
 /// One op with its correct kernels; the first is the one that mutants are made of.
 #[derive(Debug, Clone)]
 pub struct Family {
-    /// The op.
     pub op: &'static str,
     /// Correct kernels, in at least two styles.
     pub implementations: Vec<Implementation>,

@@ -29,11 +29,9 @@ const SHARDS: u32 = 16;
 /// Counts of cases by what they could show and what was found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct CaseCounts {
-    /// Cases judged.
     pub cases: usize,
     /// Cases about which nothing could be said.
     pub undetermined: usize,
-    /// Cases that failed.
     pub detected: usize,
     /// Cases in which the wrong formula differs at all.
     pub triggered: usize,
@@ -85,7 +83,6 @@ impl CaseCounts {
 /// The usual check on one kernel, as run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct NaiveRow {
-    /// Dtype.
     pub dtype: DType,
     /// Whether it accepts the kernel on uniform inputs.
     pub accepts_uniform: bool,
@@ -96,17 +93,12 @@ pub struct NaiveRow {
 /// What a run found out about a kernel.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The kernel.
     pub entry: Entry,
-    /// What ran it.
     pub runner: RunnerDescription,
-    /// Its cases.
     pub counts: CaseCounts,
-    /// The usual check.
     pub naive: Vec<NaiveRow>,
     /// The first failing case, by index.
     pub first: Option<(u64, Verdict)>,
-    /// Its smallest form.
     pub smallest: Option<Minimised>,
     /// The bug class that most failing cases look like.
     pub suspected: Option<BugClass>,

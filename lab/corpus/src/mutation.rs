@@ -40,7 +40,6 @@ pub enum Mutation {
     OnePassVariance,
     /// Running sums in this dtype without being declared.
     NarrowAccumulator(DType),
-    /// Two operands swapped.
     SwapOperands,
     /// The sign of one term flipped.
     FlipSign,
@@ -50,7 +49,6 @@ pub enum Mutation {
 
 /// Questions that kernels ask of an optional mutation.
 pub trait Mutated {
-    /// Whether it is this one.
     fn is(&self, mutation: Mutation) -> bool;
     /// Whether it is this one of the op's own.
     fn named(&self, name: &str) -> bool;

@@ -43,7 +43,6 @@ pub enum RunnerChoice {
 pub struct Entry {
     /// Its number in the published table.
     pub number: u32,
-    /// Its name, unique.
     pub name: &'static str,
     /// Its bug, in words; empty for a control.
     pub bug: &'static str,

@@ -30,28 +30,20 @@ pub trait Real:
     fn over(self, divisor: Self, division: Division) -> Self;
     /// √x.
     fn sqrt(self) -> Self;
-    /// ln x.
     fn ln(self) -> Self;
-    /// tanh x.
     fn tanh(self) -> Self;
-    /// erf x.
     fn erf(self) -> Self;
-    /// sin x.
     fn sin(self) -> Self;
-    /// cos x.
     fn cos(self) -> Self;
     /// |x|.
     fn abs(self) -> Self;
     /// The larger; a NaN loses against a number, as `max.f32` has it.
     fn larger(self, other: Self) -> Self;
-    /// Whether it is NaN.
     fn is_nan(self) -> bool;
 
-    /// Zero.
     fn zero() -> Self {
         Self::new(0.0)
     }
-    /// One.
     fn one() -> Self {
         Self::new(1.0)
     }

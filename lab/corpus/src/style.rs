@@ -7,7 +7,6 @@ use gpuemu_tensor::DType;
 /// How eˣ is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExpRoute {
-    /// A library exp.
     Direct,
     /// exp2(x·log₂e), accurately.
     Exp2,
@@ -18,7 +17,6 @@ pub enum ExpRoute {
 /// How a quotient is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Division {
-    /// Correctly rounded.
     Exact,
     /// Times the rounded reciprocal.
     Reciprocal,
@@ -29,7 +27,6 @@ pub enum Division {
 /// How a tanh is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TanhRoute {
-    /// A library tanh.
     Direct,
     /// 2σ(2x) − 1.
     Sigmoid,
@@ -40,17 +37,12 @@ pub enum TanhRoute {
 /// One way to write a kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Style {
-    /// Order of summation.
     pub order: SummationOrder,
-    /// Route of exp.
     pub exp: ExpRoute,
-    /// Route of division.
     pub division: Division,
-    /// Route of tanh.
     pub tanh: TanhRoute,
     /// exp2(x·c − m·c) in place of exp2((x − m)·c).
     pub folded: bool,
-    /// Form of a variance.
     pub variance: VarianceForm,
     /// Elements that one program of a flat kernel handles.
     pub block: usize,

@@ -12,7 +12,6 @@ use crate::stand_in::StandIn;
 pub enum Visibility {
     /// The wrong formula gives what the right one gives.
     Untouched,
-    /// They differ somewhere.
     Triggered,
     /// They differ by more than one ulp of the output dtype somewhere.
     BeyondUlp,

@@ -4,7 +4,6 @@
 pub struct Extent {
     /// Whether this is the short form.
     pub short: bool,
-    /// The number.
     pub seed: u64,
 }
 
@@ -39,7 +38,6 @@ pub struct Campaign {
     pub name: &'static str,
     /// One line about it.
     pub about: &'static str,
-    /// Does it.
     pub run: fn(&Extent) -> Ended,
 }
 

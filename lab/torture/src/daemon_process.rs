@@ -79,12 +79,10 @@ impl DaemonProcess {
         self.process.id()
     }
 
-    /// Its socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("home/gpuemu.sock")
     }
 
-    /// A client of it.
     pub fn client(&self) -> Result<Client, String> {
         Client::connect(&self.socket(), PATIENCE).map_err(|error| error.to_string())
     }
@@ -99,7 +97,6 @@ impl DaemonProcess {
         command(self.folder.path(), "gpuemu")
     }
 
-    /// Its store.
     pub fn store(&self) -> PathBuf {
         self.folder.path().join("home/db/gpuemu.redb")
     }

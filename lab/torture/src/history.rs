@@ -25,11 +25,8 @@ const RECORDED: &str = "recorded";
 /// An op whose outputs clients submitted, each a run of its own.
 const SUBMITTED: &str = "submitted";
 
-/// What was written.
 pub struct History {
-    /// Results.
     pub results: u64,
-    /// Failures.
     pub failures: u64,
     /// Runs that they belong to.
     pub runs: u64,
@@ -40,7 +37,6 @@ pub struct History {
     submitted: u64,
 }
 
-/// What is copied.
 struct Originals {
     passed: Vec<ResultRecord>,
     failed: Vec<FailureRecord>,

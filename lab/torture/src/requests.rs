@@ -39,7 +39,6 @@ pub fn stored(client: &mut Client, project: &ProjectReference) -> Result<Vec<Val
     }
 }
 
-/// The runs of what is stored.
 pub fn stored_runs(client: &mut Client, project: &ProjectReference) -> Result<BTreeSet<u64>, String> {
     Ok(stored(client, project)?.into_iter().filter_map(|result| result.run).collect())
 }

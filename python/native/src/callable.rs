@@ -51,7 +51,6 @@ pub struct CallableRunner {
 }
 
 impl CallableRunner {
-    /// A runner.
     pub fn new(description: RunnerDescription, calling: Calling) -> Self {
         Self { description, calling, recent: VecDeque::new(), broken: None, calls: 0 }
     }

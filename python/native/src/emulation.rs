@@ -86,7 +86,6 @@ enum GivenArgument<'py> {
     Buffer(String, String, Bound<'py, Memory>, u64, u32),
     /// Another argument, and bytes from the beginning of its memory.
     Within(usize, u64),
-    /// Bytes by value.
     Value(Bound<'py, PyBytes>),
 }
 

@@ -33,7 +33,6 @@ const BATCH_TIME: Duration = Duration::from_millis(250);
 /// How often progress is shown.
 const PROGRESS_TIME: Duration = Duration::from_millis(100);
 
-/// What is run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Plan {

@@ -25,15 +25,11 @@ pub struct Pair {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Size {
-    /// This one only.
     One(usize),
-    /// These only.
     Some(Vec<usize>),
     /// From the smallest to the largest.
     Range {
-        /// The smallest.
         minimum: usize,
-        /// The largest.
         maximum: usize,
     },
 }
@@ -42,7 +38,6 @@ pub enum Size {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// The project.
     pub project: ProjectReference,
     /// What cases are drawn from.
     pub settings: FuzzConfig,

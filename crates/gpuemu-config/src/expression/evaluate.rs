@@ -22,7 +22,6 @@ pub struct TensorFacts<'a> {
 pub trait LaunchContext {
     /// A dim or a parameter by its name.
     fn value(&self, name: &str) -> Option<Value>;
-    /// A tensor by its name.
     fn tensor(&self, name: &str) -> Option<TensorFacts<'_>>;
     /// The dtype that the case is of.
     fn dtype(&self) -> DType;
@@ -32,14 +31,11 @@ pub trait LaunchContext {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("\"{text}\" cannot be evaluated: {message}")]
 pub struct EvaluationError {
-    /// The expression.
     pub text: String,
-    /// What is wrong.
     pub message: String,
 }
 
 impl Expression {
-    /// Its value.
     pub fn evaluate(&self, context: &dyn LaunchContext) -> Result<Value, EvaluationError> {
         value_of(&self.root, context).map_err(|message| self.error(message))
     }

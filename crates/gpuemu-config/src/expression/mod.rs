@@ -20,15 +20,12 @@ pub use evaluate::{EvaluationError, LaunchContext, TensorFacts};
 /// What an expression comes to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// A whole number.
     Integer(i64),
     /// A number with a point.
     Float(f64),
-    /// Yes or no.
     Boolean(bool),
     /// A text, of a parameter that is one.
     Text(String),
-    /// A dtype.
     DType(DType),
 }
 
@@ -48,13 +45,11 @@ impl fmt::Display for Value {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} in the expression \"{text}\"")]
 pub struct ExpressionError {
-    /// The text.
     pub text: String,
     /// What is wrong with it.
     pub message: String,
 }
 
-/// An expression.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expression {
     /// As it was written.
@@ -157,7 +152,6 @@ impl Expression {
 pub struct Names<'a> {
     /// Dims and parameters; a tensor too, where the expression is nothing but its name.
     pub values: Vec<&'a str>,
-    /// Tensors.
     pub tensors: Vec<&'a str>,
 }
 

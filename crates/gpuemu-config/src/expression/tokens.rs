@@ -1,6 +1,5 @@
 //! The words of an expression.
 
-/// A word.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Token<'a> {
     Integer(i64),

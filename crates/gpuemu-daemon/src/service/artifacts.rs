@@ -27,7 +27,6 @@ use crate::jobs::Job;
 /// How kernels are looked at. Nothing is the way that the project says.
 #[derive(Debug, Default)]
 pub(super) struct Look<'a> {
-    /// Only these kernels.
     pub kernels: Option<&'a [String]>,
     /// Architectures in place of the configured ones.
     pub architectures: Option<&'a [String]>,
@@ -162,7 +161,6 @@ impl Service {
         Ok((records, warnings))
     }
 
-    /// What a tag kept of kernels.
     pub(super) fn stored_kernels(&self, project: &Project, tag: &str) -> Result<Vec<Kept>, Failure> {
         let records = self.store.artifact_baseline(&project.key, tag)?;
         let kept = |record: ArtifactBaselineRecord| Kept {

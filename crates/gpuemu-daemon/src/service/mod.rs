@@ -40,7 +40,6 @@ use thiserror::Error;
 use crate::home::{Home, HomeError};
 use crate::jobs::{Job, Jobs};
 
-/// gpuemu's version.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Why there is no service.
@@ -70,7 +69,6 @@ pub struct Service {
     jobs: Jobs,
     environment: Environment,
     storage: Storage,
-    /// The daemon's settings.
     pub settings: Daemon,
     started: Instant,
     recordings: recording::Locks,
@@ -80,7 +78,6 @@ pub struct Service {
 /// An answer, and the tensors behind it.
 #[derive(Debug)]
 pub struct Answer {
-    /// The answer.
     pub response: Response,
     /// Bytes that tensors of the answer point into.
     pub payload: Payload,
@@ -121,7 +118,6 @@ impl Service {
         self.store.retain(None, oldest)
     }
 
-    /// The jobs.
     pub fn jobs(&self) -> &Jobs {
         &self.jobs
     }

@@ -46,7 +46,6 @@ pub fn fill_into(dtype: DType, recipe: &Recipe, case_seed: u64, input: &str, byt
     }
 }
 
-/// One block, element by element.
 fn fill_block(dtype: DType, recipe: &Recipe, mut stream: Stream, first_element: usize, bytes: &mut [u8]) {
     let size = dtype.size();
     for (row, chunk) in bytes.chunks_exact_mut(size).enumerate() {

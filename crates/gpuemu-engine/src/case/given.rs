@@ -17,7 +17,6 @@ pub enum GivenError {
     /// An input that the op does not have.
     #[error("the op has no input '{name}'; it takes {known}")]
     Unknown {
-        /// The name given.
         name: String,
         /// Inputs that the op has.
         known: String,
@@ -25,9 +24,7 @@ pub enum GivenError {
     /// An input has another number of dims than the signature says.
     #[error("input '{name}' has shape {shape:?}, but the signature gives it {expected}")]
     Rank {
-        /// The input.
         name: String,
-        /// Its shape.
         shape: Vec<usize>,
         /// What the signature says.
         expected: String,
@@ -35,11 +32,8 @@ pub enum GivenError {
     /// Two places say different things of a dim.
     #[error("input '{name}' has size {found} along dim {axis}, but {expected} elsewhere is {known}")]
     Conflict {
-        /// The input.
         name: String,
-        /// The dim.
         axis: usize,
-        /// Its size.
         found: usize,
         /// What stands there in the signature.
         expected: String,
@@ -48,14 +42,7 @@ pub enum GivenError {
     },
     /// A dim is smaller than the op allows.
     #[error("dim '{name}' is {size}, but the op needs at least {minimum}")]
-    TooSmall {
-        /// The dim.
-        name: String,
-        /// Its size.
-        size: usize,
-        /// The smallest allowed.
-        minimum: usize,
-    },
+    TooSmall { name: String, size: usize, minimum: usize },
     /// Nobody can compute the case.
     #[error(transparent)]
     Case(#[from] CaseError),
@@ -64,24 +51,14 @@ pub enum GivenError {
     Unsolved(String),
     /// An input has another dtype.
     #[error("input '{name}' is {found}, expected {expected}")]
-    Dtype {
-        /// The input.
-        name: String,
-        /// Its dtype.
-        found: DType,
-        /// The dtype expected.
-        expected: DType,
-    },
+    Dtype { name: String, found: DType, expected: DType },
 }
 
 /// What a tensor looks like from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Form {
-    /// Its name.
     pub name: String,
-    /// Its element type.
     pub dtype: DType,
-    /// Its shape.
     pub shape: Vec<usize>,
 }
 

@@ -15,9 +15,7 @@ use crate::schema::{Parameters, Schema};
 pub struct Sampler {
     /// Dtypes; the schema's if empty.
     pub dtypes: Vec<DType>,
-    /// Layouts of inputs.
     pub layouts: Vec<Layout>,
-    /// Value strategy.
     pub strategy: Strategy,
     /// Elements, and work beyond them, that a case may take.
     pub budget: usize,

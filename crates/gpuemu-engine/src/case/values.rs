@@ -13,18 +13,14 @@ pub use gpuemu_model::strategy::{Strategy, UnknownStrategy};
 pub enum Recipe {
     /// `low + width·unit`.
     Uniform {
-        /// Lower end.
         low: f64,
         /// Upper minus lower end.
         width: f64,
     },
-    /// The bell, scaled.
     Bell,
     /// ± a mantissa in [1, 2) times two to an exponent in `lowest..lowest + span`.
     Exponents {
-        /// Lowest exponent.
         lowest: i32,
-        /// Number of exponents.
         span: u64,
     },
     /// Half of the elements from a table, the others uniform in [−10, 10).
@@ -41,7 +37,6 @@ pub enum Recipe {
     },
     /// Whole numbers in `−reach..=reach`.
     Integers {
-        /// Largest magnitude.
         reach: u64,
     },
     /// Uniform in [−10, 10) with NaN, ±Inf or whole −Inf tiles of 64.
@@ -55,9 +50,7 @@ pub enum Recipe {
     },
     /// Whole numbers in `low..high`, its ends more often when `edges`, or another one.
     Range {
-        /// Smallest.
         low: f64,
-        /// How many.
         count: f64,
         /// Whether one element in four is an end.
         edges: bool,
@@ -66,7 +59,6 @@ pub enum Recipe {
     },
     /// Zero or one; one element in `zeros` is zero.
     Flags {
-        /// See above.
         zeros: u64,
     },
 }

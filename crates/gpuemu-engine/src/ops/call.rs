@@ -22,34 +22,21 @@ pub enum OpError {
     MissingParameter(String),
     /// An input has another shape than its sizes say.
     #[error("input '{input}' has shape {found:?}, but its sizes make {expected:?} of it")]
-    InputShape {
-        /// The input.
-        input: String,
-        /// Its shape.
-        found: Vec<usize>,
-        /// The shape expected.
-        expected: Vec<usize>,
-    },
+    InputShape { input: String, found: Vec<usize>, expected: Vec<usize> },
     /// An input has a value that its domain forbids.
     #[error("input '{input}' has {value} at {index:?}, outside of {domain}")]
     Domain {
-        /// The input.
         input: String,
         /// Index of the element, by dims.
         index: Vec<usize>,
-        /// Its value.
         value: f64,
-        /// What is allowed.
         domain: String,
     },
     /// The reference does not fit the signature.
     #[error("the reference of '{op}' returned {found} elements for output '{output}', which has {expected}")]
     Reference {
-        /// The op.
         op: String,
-        /// The output.
         output: String,
-        /// Elements returned.
         found: usize,
         /// Elements of the output.
         expected: usize,
@@ -57,7 +44,6 @@ pub enum OpError {
     /// A reference outside of this library gave no answer.
     #[error("the reference of '{op}' failed: {message}")]
     ReferenceFailed {
-        /// The op.
         op: String,
         /// What went wrong, in the reference's own words.
         message: String,
@@ -67,7 +53,6 @@ pub enum OpError {
         "no bound: summing {terms} terms with unit roundoff {unit_roundoff:e} may lose more than a tenth of the result; declare the order of summation or accumulate in a wider dtype"
     )]
     BoundRefused {
-        /// Terms summed.
         terms: usize,
         /// Unit roundoff of the accumulator.
         unit_roundoff: f64,
@@ -84,7 +69,6 @@ pub struct Call<'a> {
     present: &'a [String],
     /// The precision class of the kernel.
     pub precision: &'a Precision,
-    /// Its constants.
     pub units: Units,
     /// Dtype of the case.
     pub dtype: DType,
@@ -126,7 +110,6 @@ impl<'a> Call<'a> {
         self.case
     }
 
-    /// An input's values.
     pub fn input(&self, name: &str) -> Result<&[f64], OpError> {
         self.optional(name).ok_or_else(|| OpError::MissingInput(name.to_string()))
     }

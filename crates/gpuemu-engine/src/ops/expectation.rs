@@ -10,10 +10,7 @@ pub enum ExcuseKind {
     /// No statement is possible; counted apart, never as a pass.
     Undetermined,
     /// So close to where the answer changes that a neighbouring one is right as well.
-    Either {
-        /// The other answer.
-        value: f64,
-    },
+    Either { value: f64 },
     /// A named intermediate overflows: the bound or the image of that overflow is accepted.
     Overflow {
         /// Whether NaN is an image of it.
@@ -46,7 +43,6 @@ impl ExcuseKind {
 pub struct Excuse {
     /// Row-major index.
     pub index: usize,
-    /// In which way.
     pub kind: ExcuseKind,
     /// The intermediate or the reason, by name.
     pub reason: &'static str,

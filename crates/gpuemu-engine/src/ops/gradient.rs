@@ -40,28 +40,15 @@ const LEAST_REDUCED: usize = 3;
 /// Why an op has no gradient.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GradientError {
-    /// Nothing to differentiate by.
     #[error(
         "op '{op}' has no required input with the dtype of the case and real values, so there is nothing to differentiate by"
     )]
-    NoInput {
-        /// The op.
-        op: String,
-    },
-    /// Nothing to differentiate.
+    NoInput { op: String },
     #[error("op '{op}' has no required float output to differentiate")]
-    NoOutput {
-        /// The op.
-        op: String,
-    },
+    NoOutput { op: String },
     /// Two tensors would share a name.
     #[error("the backward of op '{op}' would have two tensors named '{name}': rename an input or an output")]
-    Name {
-        /// The op.
-        op: String,
-        /// The name.
-        name: String,
-    },
+    Name { op: String, name: String },
 }
 
 /// The backward of an op.

@@ -85,7 +85,6 @@ fn property(property: Property) -> String {
     }
 }
 
-/// The page of an op.
 pub fn page(op: &dyn Op) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

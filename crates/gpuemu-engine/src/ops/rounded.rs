@@ -11,7 +11,6 @@ use crate::schema::Units;
 /// A number and the error it may have.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rounded {
-    /// The exact value.
     pub value: f64,
     /// How far from it a kernel's may be.
     pub error: f64,
@@ -22,7 +21,6 @@ pub struct Rounded {
 /// How close a computed number came to the end of the accumulator's range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Overflow {
-    /// Nowhere near.
     None,
     /// It may itself be beyond it, and what it was computed from was not.
     Here,

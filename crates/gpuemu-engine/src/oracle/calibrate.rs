@@ -38,22 +38,11 @@ pub struct Calibration {
 /// Why nothing could be calibrated.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CalibrationError {
-    /// The control failed.
     #[error("the control failed on the case with seed {seed}: {message}")]
-    Control {
-        /// The case.
-        seed: u64,
-        /// What happened.
-        message: String,
-    },
+    Control { seed: u64, message: String },
     /// The reference gave no answer: the control is not to blame.
     #[error("the reference failed on the case with seed {seed}: {message}")]
-    Reference {
-        /// The case.
-        seed: u64,
-        /// What happened.
-        message: String,
-    },
+    Reference { seed: u64, message: String },
     /// No case gave a finite number to measure.
     #[error("none of {0} cases gave a finite number to measure")]
     NothingMeasured(usize),

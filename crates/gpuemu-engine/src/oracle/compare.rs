@@ -27,7 +27,6 @@ const PARALLEL_ELEMENTS: usize = 1 << 17;
 pub struct Rule {
     /// Dtype of the output.
     pub dtype: DType,
-    /// The error allowed.
     pub tolerance: Tolerance,
     /// Final conversion of the kernel.
     pub rounding: FinalRounding,
@@ -58,9 +57,7 @@ impl Forgiven {
 /// What a comparison found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// Elements judged.
     pub compared: usize,
-    /// Elements that failed.
     pub mismatched: usize,
     /// Row-major index of the first that failed.
     pub first: Option<usize>,

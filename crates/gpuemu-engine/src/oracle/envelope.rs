@@ -22,9 +22,7 @@ pub const LEAST_ULPS: f64 = 2.0;
 pub struct Envelope {
     /// The smallest error that at least 95 % of the cases do not exceed.
     pub p95: f64,
-    /// The largest error.
     pub largest: f64,
-    /// The cases.
     pub cases: usize,
 }
 

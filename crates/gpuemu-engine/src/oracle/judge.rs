@@ -24,9 +24,7 @@ const SEQUENCE_EVERY: u64 = 4;
 
 /// A case made ready to be run by a particular runner.
 pub struct Prepared<'a> {
-    /// What is judged.
     pub subject: &'a Subject,
-    /// The case.
     pub case: &'a Case,
     layouts: bool,
 }
@@ -81,7 +79,6 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Judges one case.
 pub fn judge(subject: &Subject, case: &Case, runner: &mut dyn Runner) -> Verdict {
     judge_expected(subject, case, subject.expect(case), runner)
 }

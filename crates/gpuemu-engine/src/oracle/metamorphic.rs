@@ -13,11 +13,9 @@ const EVERY: u64 = 8;
 
 /// A transformed case and the property it comes from.
 pub struct Twin {
-    /// The property.
     pub property: Property,
     /// What was done, in words.
     pub transformation: String,
-    /// The transformed case.
     pub case: Case,
 }
 

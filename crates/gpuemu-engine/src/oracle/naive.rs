@@ -28,7 +28,6 @@ pub enum NaiveInputs {
 }
 
 impl NaiveInputs {
-    /// Every way.
     pub const ALL: [NaiveInputs; 3] = [NaiveInputs::Uniform, NaiveInputs::Wide, NaiveInputs::Normal];
 
     /// The name used in reports.
@@ -52,7 +51,6 @@ impl NaiveInputs {
 /// One setting of the usual check.
 #[derive(Debug, Clone)]
 pub struct NaiveSetting {
-    /// The one shape.
     pub sizes: Sizes,
     /// Parameters of the op.
     pub parameters: Parameters,
@@ -60,7 +58,6 @@ pub struct NaiveSetting {
     pub dtype: DType,
     /// How inputs are drawn.
     pub inputs: NaiveInputs,
-    /// Base of the seeds.
     pub base_seed: u64,
 }
 

@@ -30,15 +30,12 @@ const LOWEST_EXPONENT: i32 = -8;
 /// One output of a case that was run.
 #[derive(Debug, Clone, Copy)]
 pub struct Drawn<'a> {
-    /// The output.
     pub spec: &'a TensorSpec,
-    /// Its shape.
     pub shape: &'a [usize],
     /// How it is judged.
     pub rule: &'a Rule,
     /// What was returned, contiguous.
     pub bytes: &'a [u8],
-    /// What was expected.
     pub expectation: &'a Expectation,
 }
 

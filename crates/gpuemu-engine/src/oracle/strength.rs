@@ -26,11 +26,9 @@ struct Seen {
 /// A dtype whose passes prove little, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Weakness {
-    /// The dtype.
     pub dtype: DType,
     /// Wrong outputs that no case rejected.
     pub never_rejected: Vec<Decoy>,
-    /// Why, in words.
     pub reason: &'static str,
 }
 

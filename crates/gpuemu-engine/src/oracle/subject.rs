@@ -73,7 +73,6 @@ impl Subject {
         self
     }
 
-    /// Sets the tolerance.
     pub fn tolerance(mut self, tolerance: Tolerance) -> Self {
         self.tolerance = tolerance;
         self

@@ -17,19 +17,9 @@ pub enum Tolerance {
     /// dist(y, cell(out)) ≤ c·δ.
     Bound,
     /// |out − y| ≤ atol + rtol·|y|, as the user configured.
-    Fixed {
-        /// Absolute part.
-        atol: f64,
-        /// Relative part.
-        rtol: f64,
-    },
+    Fixed { atol: f64, rtol: f64 },
     /// The same formula with values measured on a trusted control.
-    Calibrated {
-        /// Absolute part.
-        atol: f64,
-        /// Relative part.
-        rtol: f64,
-    },
+    Calibrated { atol: f64, rtol: f64 },
 }
 
 impl Tolerance {

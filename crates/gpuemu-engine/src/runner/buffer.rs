@@ -7,7 +7,6 @@ use gpuemu_tensor::{DType, Storage, Tensor, TensorError};
 /// Bytes of guard on each side of a buffer.
 pub const GUARD_BYTES: usize = 4 * ALIGNMENT;
 
-/// What guards hold.
 const GUARD_FILL: u8 = 0xc3;
 
 /// Where a guard band was written.
@@ -58,7 +57,6 @@ impl Buffer {
         Self { dtype, shape, strides, offset: GUARD_BYTES / dtype.size(), memory, data_bytes }
     }
 
-    /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
@@ -68,7 +66,6 @@ impl Buffer {
         &self.shape
     }
 
-    /// Strides in elements.
     pub fn strides(&self) -> &[isize] {
         &self.strides
     }

@@ -35,7 +35,6 @@ pub enum RunnerKind {
 pub struct RunnerDescription {
     /// Its name, for reports.
     pub name: String,
-    /// Its kind.
     pub kind: RunnerKind,
     /// Whether it reads inputs by their strides; otherwise it gets contiguous copies.
     pub layouts: bool,
@@ -58,7 +57,6 @@ pub enum RunnerError {
     /// It raised an error of its own.
     #[error("{0}")]
     Raised(String),
-    /// It died.
     #[error("crashed: {0}")]
     Crashed(String),
     /// It did not finish in time.
@@ -79,11 +77,8 @@ pub enum Placement {
 /// One call of a kernel, with buffers that belong to the engine.
 #[derive(Debug)]
 pub struct Invocation<'a> {
-    /// The op's schema.
     pub schema: &'a Schema,
-    /// Sizes of dims.
     pub sizes: &'a Sizes,
-    /// Parameters.
     pub parameters: &'a Parameters,
     /// Optional tensors that take part.
     pub present: &'a [String],
@@ -105,7 +100,6 @@ pub struct Invocation<'a> {
 }
 
 impl Invocation<'_> {
-    /// An input by name.
     pub fn input(&self, name: &str) -> Option<&Buffer> {
         let index = self.schema.inputs.iter().position(|spec| spec.name == name)?;
         self.inputs.get(index)?.as_ref()
@@ -132,7 +126,6 @@ impl Invocation<'_> {
 
 /// Something that computes an op.
 pub trait Runner: Send {
-    /// What it is.
     fn description(&self) -> &RunnerDescription;
 
     /// Whether it can run a case at all: a compiled kernel is made for some sizes and dtypes.

@@ -9,9 +9,7 @@ use serde::{Deserialize, Serialize};
 pub struct DimensionSpec {
     /// The name used in the signature.
     pub name: String,
-    /// Smallest size.
     pub minimum: usize,
-    /// Largest size.
     pub maximum: usize,
     /// If not empty, the only sizes there are.
     pub choices: Vec<usize>,
@@ -37,7 +35,6 @@ impl DimensionSpec {
         }
     }
 
-    /// Whether a size is allowed.
     pub fn allows(&self, size: usize) -> bool {
         (self.minimum..=self.maximum).contains(&size) && (self.choices.is_empty() || self.choices.contains(&size))
     }
@@ -92,15 +89,11 @@ impl fmt::Display for Sizes {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(into = "String")]
 pub enum Expression {
-    /// A number.
     Constant(usize),
-    /// A named dim.
     Name(String),
-    /// A sum.
     Add(Box<Expression>, Box<Expression>),
     /// A difference; below zero is an error.
     Subtract(Box<Expression>, Box<Expression>),
-    /// A product.
     Multiply(Box<Expression>, Box<Expression>),
     /// A quotient rounded down; division by zero is an error.
     Divide(Box<Expression>, Box<Expression>),

@@ -32,11 +32,9 @@ pub enum NanPolicy {
 /// The description of an op.
 #[derive(Debug, Clone, Serialize)]
 pub struct Schema {
-    /// The op's name.
     pub name: String,
     /// Other names it goes by.
     pub aliases: Vec<String>,
-    /// One sentence.
     pub summary: String,
     /// What it computes, as a formula.
     pub formula: String,
@@ -62,7 +60,6 @@ pub struct Schema {
     pub dtypes: Vec<DType>,
     /// What a correct kernel may do, unless it declares otherwise.
     pub precision: Precision,
-    /// How NaN travels.
     pub nan_policy: NanPolicy,
     /// Structural properties that hold, used by the metamorphic pass.
     pub properties: Vec<Property>,

@@ -8,11 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Scalar {
-    /// True or false.
     Bool(bool),
-    /// A whole number.
     Int(i64),
-    /// A number.
     Float(f64),
 }
 
@@ -31,7 +28,6 @@ impl fmt::Display for Scalar {
 pub struct ParameterSpec {
     /// Its name, as the frameworks spell it.
     pub name: String,
-    /// Its default.
     pub default: Scalar,
     /// Values that cases are generated with; only the default if empty.
     pub choices: Vec<Scalar>,
@@ -47,7 +43,6 @@ impl Parameters {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| *value)
     }
 
-    /// Sets a parameter.
     pub fn set(&mut self, name: &str, value: Scalar) {
         match self.0.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => *old = value,
@@ -64,7 +59,6 @@ impl Parameters {
         }
     }
 
-    /// A whole number.
     pub fn int(&self, name: &str) -> Option<i64> {
         match self.get(name)? {
             Scalar::Int(value) => Some(value),

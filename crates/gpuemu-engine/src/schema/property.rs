@@ -13,25 +13,13 @@ pub enum Property {
     /// Each entry of the leading dims of `...` is computed on its own.
     BatchInvariant,
     /// Adding a constant to the named input changes nothing.
-    ShiftInvariant {
-        /// The input.
-        input: &'static str,
-    },
+    ShiftInvariant { input: &'static str },
     /// Scaling the named input by c scales the output by c^degree.
-    Homogeneous {
-        /// The input.
-        input: &'static str,
-        /// The degree.
-        degree: i32,
-    },
+    Homogeneous { input: &'static str, degree: i32 },
     /// Linear in the named input: small whole numbers make every partial sum exact.
-    Linear {
-        /// The input.
-        input: &'static str,
-    },
+    Linear { input: &'static str },
     /// Values of the named inputs behind a mask (a masked-out key) never reach the output.
     MaskedOutIgnored {
-        /// The mask.
         mask: &'static str,
         /// The inputs behind it.
         inputs: &'static [&'static str],

@@ -27,7 +27,6 @@ use super::tensor_spec::{Domain, TensorSpec};
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("signature, column {}: {message}\n  {signature}\n  {:>column$}", column + 1, "^", column = column + 1)]
 pub struct SignatureError {
-    /// The signature.
     pub signature: String,
     /// Where it went wrong, counted in characters from 0.
     pub column: usize,
@@ -38,11 +37,8 @@ pub struct SignatureError {
 /// The parts of a signature.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Signature {
-    /// Input tensors.
     pub inputs: Vec<TensorSpec>,
-    /// Output tensors.
     pub outputs: Vec<TensorSpec>,
-    /// Parameters.
     pub parameters: Vec<ParameterSpec>,
     /// Named dims in order of first appearance.
     pub dimensions: Vec<DimensionSpec>,
@@ -64,7 +60,6 @@ struct Parser<'a> {
 /// Bytes that a signature may have.
 const LONGEST: usize = 2000;
 
-/// Reads a signature.
 pub fn parse(text: &str) -> Result<Signature, SignatureError> {
     let mut parser = Parser { text, tokens: Vec::new(), next: 0 };
     // Expressions are read and evaluated by recursion: what nobody would write must not reach the end of the stack.

@@ -14,22 +14,17 @@ use super::dimension::{Expression, Sizes};
 pub enum Domain {
     /// Any number, NaN and infinities included.
     Real,
-    /// Above zero.
     Positive,
-    /// Zero or above.
     NonNegative,
     /// Zero or above, but any number where a flag among the parameters is set: what a kernel then maps to such numbers.
     NonNegativeUnless {
-        /// The flag.
         flag: String,
     },
-    /// Zero or below.
     NonPositive,
     /// Between 0 and 1.
     Probability,
     /// Whole numbers in a half-open range, such as indices into a dim.
     Range {
-        /// Smallest value.
         low: Expression,
         /// One above the largest value.
         high: Expression,
@@ -41,12 +36,10 @@ pub enum Domain {
     Whole,
     /// Whole numbers that never decrease, the first 0 and the last this: where packed sequences begin and end.
     Offsets {
-        /// The last.
         end: Expression,
     },
     /// Whole numbers below this, none twice, in any order; along the last dim where there are several.
     Permutation {
-        /// How many.
         count: Expression,
     },
 }
@@ -54,7 +47,6 @@ pub enum Domain {
 /// A tensor in a signature.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct TensorSpec {
-    /// Its name.
     pub name: String,
     /// Its dtype; `None` takes the dtype of the case.
     pub dtype: Option<DType>,
@@ -69,7 +61,6 @@ pub struct TensorSpec {
 }
 
 impl Domain {
-    /// The expressions in it.
     pub fn expressions(&self) -> Vec<&Expression> {
         match self {
             Domain::Range { low, high, .. } => vec![low, high],

@@ -10,7 +10,6 @@ type Row = (u32, u32, u32);
 /// many words, so that no place has to be checked.
 pub(super) type Table = [u64; 128];
 
-/// Packs rows; slopes and curvatures are scaled.
 const fn packed<const ROWS: usize>(rows: [Row; ROWS], slope_scale: u32, curvature_scale: u32) -> Table {
     let mut words = [0; 128];
     let mut place = 0;

@@ -10,18 +10,14 @@ use crate::numerics::exact::{Exact, Value};
 use crate::numerics::rounding::round;
 use crate::numerics::{FloatKind, FloatRules, Rounding};
 
-/// A function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Function {
     /// 2^x
     Ex2,
     /// log2 x
     Lg2,
-    /// sin x
     Sin,
-    /// cos x
     Cos,
-    /// tanh x
     Tanh,
     /// 1/x
     Rcp,

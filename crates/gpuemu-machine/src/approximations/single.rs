@@ -10,7 +10,6 @@ const UP: f32 = 16_777_216.0;
 
 /// An instruction: what goes before and after the unit. Of one operand, the second is 0.
 pub trait SingleFunction {
-    /// The function of the unit.
     type Unit: UnitFunction;
     /// What the unit is given.
     fn before(a: u32, b: u32) -> u32;
@@ -18,7 +17,6 @@ pub trait SingleFunction {
     fn after(a: u32, b: u32, answer: u32) -> u32;
 }
 
-/// The unit itself.
 pub struct Plain<U>(PhantomData<U>);
 
 impl<U: UnitFunction> SingleFunction for Plain<U> {

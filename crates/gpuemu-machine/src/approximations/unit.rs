@@ -14,20 +14,17 @@ const FRACTION: u32 = 0x007F_FFFF;
 
 /// A function of the unit: what it does before and after the sum.
 pub trait UnitFunction {
-    /// Its rows.
     const TABLE: &'static Table;
     /// How they are added up.
     const CURVE: Curve;
     /// The row of an argument, 17 bits within it, and what else of the argument the result needs.
     fn place(bits: u32) -> Place;
-    /// The result.
     fn finish(bits: u32, rest: u32, sum: u64) -> u32;
 }
 
 /// A row, 17 bits within it, and what else is needed.
 pub type Place = (u32, u32, u32);
 
-/// One answer of the unit.
 #[inline(always)]
 pub fn answer<F: UnitFunction>(bits: u32) -> u32 {
     let (row, low, rest) = F::place(bits);
@@ -186,7 +183,6 @@ const fn split_by_parity(bits: u32) -> Place {
     (segment | (!bits >> 23 & 1) << 6, low, rest)
 }
 
-/// MUFU.RSQ
 pub struct Rsqrt;
 
 impl UnitFunction for Rsqrt {
@@ -210,7 +206,6 @@ impl UnitFunction for Rsqrt {
     }
 }
 
-/// MUFU.SQRT
 pub struct Sqrt;
 
 impl UnitFunction for Sqrt {
@@ -301,7 +296,6 @@ impl UnitFunction for Sin {
     }
 }
 
-/// MUFU.COS
 pub struct Cos;
 
 impl UnitFunction for Cos {
@@ -319,7 +313,6 @@ impl UnitFunction for Cos {
     }
 }
 
-/// MUFU.TANH
 pub struct Tanh;
 
 impl UnitFunction for Tanh {

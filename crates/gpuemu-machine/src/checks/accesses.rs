@@ -20,15 +20,10 @@ const MOST_RECORD_BYTES: u64 = 32 * 64;
 /// One access of lanes side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AccessRecord {
-    /// The first byte.
     pub start: u64,
-    /// Bytes.
     pub bytes: u32,
-    /// The instruction.
     pub step: u32,
-    /// The block.
     pub block: u64,
-    /// The warp's clock.
     pub clock: u32,
     /// What the warp knew, by its number in the block.
     pub knowledge: u32,
@@ -36,17 +31,12 @@ pub struct AccessRecord {
     pub instance: u32,
     /// Where what was written is kept.
     pub data: u32,
-    /// The warp.
     pub warp: u8,
-    /// The first lane.
     pub lane: u8,
-    /// Bytes of a lane.
     pub lane_bytes: u8,
-    /// Whether it wrote.
     pub write: bool,
     /// Whether it is volatile, relaxed, or stronger; and then whether only within its block.
     pub strong: bool,
-    /// As above.
     pub block_only: bool,
 }
 
@@ -126,9 +116,7 @@ impl AccessLog {
 pub struct RacePair {
     /// The one that comes later in the grid, or in the code.
     pub record: AccessRecord,
-    /// The other.
     pub other: AccessRecord,
-    /// The byte.
     pub address: u64,
     /// Pairs of records of these instructions.
     pub pairs: u64,

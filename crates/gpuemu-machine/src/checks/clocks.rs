@@ -16,7 +16,6 @@ pub type Agent = (u64, u32);
 pub struct Knowledge {
     /// The clocks of the warps of its own block.
     pub own: Vec<u32>,
-    /// The least of them.
     pub least: u32,
     /// The clocks of warps of other blocks; all others are 0.
     pub foreign: HashMap<Agent, u32>,
@@ -69,7 +68,6 @@ impl Clocks {
         }
     }
 
-    /// A warp's clock.
     #[inline(always)]
     pub fn clock(&self, warp: u32) -> u32 {
         self.clock[warp as usize]
@@ -200,13 +198,11 @@ impl Clocks {
         self.learn(&[warp], knowledge);
     }
 
-    /// A warp releases at an address.
     pub fn release(&mut self, warp: u32, address: u64, table: &mut ReleaseTable) {
         join(table.released.entry(address).or_default(), &self.all_of(warp));
         self.clock[warp as usize] += 1;
     }
 
-    /// A warp acquires at an address.
     pub fn acquire(&mut self, warp: u32, address: u64, table: &ReleaseTable) {
         if let Some(released) = table.released.get(&address) {
             self.learn_of_others(warp, released);
@@ -227,7 +223,6 @@ impl Clocks {
         }
     }
 
-    /// A fence.
     pub fn fence(&mut self, warp: u32) {
         let seen = std::mem::take(&mut self.seen[warp as usize]);
         self.learn_of_others(warp, &seen);

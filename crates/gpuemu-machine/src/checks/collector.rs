@@ -9,15 +9,10 @@ use crate::decode::places::Places;
 /// Something wrong, as the machine sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sighting {
-    /// What.
     pub fault: AccessFault,
-    /// In one sentence.
     pub message: String,
-    /// The instruction.
     pub step: Option<u32>,
-    /// By whom.
     pub thread: Option<ThreadPlace>,
-    /// The address.
     pub address: Option<u64>,
     /// The buffer or variable.
     pub buffer: Option<String>,

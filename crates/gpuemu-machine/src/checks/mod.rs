@@ -20,7 +20,6 @@ use gpuemu_model::emulation::AccessCheck;
 pub struct Checks {
     /// Reads of memory that nothing wrote.
     pub init: bool,
-    /// Races.
     pub race: bool,
     /// Barriers and operations of a warp.
     pub sync: bool,

@@ -9,9 +9,7 @@ use super::readers::Readers;
 /// Who did something: clock, warp and lane, in one number. Larger clocks are larger numbers.
 const LANE_BITS: u32 = 5;
 const WARP_BITS: u32 = 5;
-/// Several lanes of one warp.
 const SEVERAL_LANES: u32 = 1 << (LANE_BITS + WARP_BITS);
-/// Several warps.
 const SEVERAL_WARPS: u32 = 1 << (LANE_BITS + WARP_BITS + 1);
 const CLOCK_SHIFT: u32 = LANE_BITS + WARP_BITS + 2;
 /// The largest clock; from there on everything counts as ordered.
@@ -22,9 +20,7 @@ const IN_FLIGHT: u32 = MOST_CLOCK + 1;
 /// A thread of the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accessor {
-    /// Its warp.
     pub warp: u32,
-    /// Its lane.
     pub lane: u32,
 }
 
@@ -70,13 +66,9 @@ impl Stamp {
 /// Lanes whose bytes lie side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SharedRun {
-    /// The first byte.
     pub offset: usize,
-    /// Bytes of a lane.
     pub lane_bytes: usize,
-    /// Lanes.
     pub lanes: usize,
-    /// The first of them.
     pub first: usize,
 }
 
@@ -89,7 +81,6 @@ pub enum Conflict {
     InFlight {
         /// The instruction that began the copy.
         step: u32,
-        /// Who did.
         by: Accessor,
     },
     /// Several threads read it, and not all of them met the one that writes it now: only with every reader kept can be said
@@ -97,7 +88,6 @@ pub enum Conflict {
     Unsure,
     /// Somebody else accessed it, and nothing orders the two.
     Race {
-        /// The other's instruction.
         step: u32,
         /// The other; of several, one of them.
         other: Accessor,

@@ -42,7 +42,6 @@ pub struct Taint {
 }
 
 impl Taint {
-    /// Follows these.
     pub fn of(suspects: Suspects) -> Self {
         Self { suspects, ..Self::default() }
     }
@@ -86,7 +85,6 @@ impl Taint {
         }
     }
 
-    /// A warp has ended.
     pub fn end(&mut self, block: u64, warp: u32) {
         self.registers.remove(&(block, warp));
     }

@@ -8,7 +8,6 @@ use super::manifest::RecordedBuffer;
 /// How the elements of a buffer are held to the recording.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Measure<'a> {
-    /// Bit for bit.
     Bits,
     /// Within so many units in the last place.
     Ulps(DType, u64),

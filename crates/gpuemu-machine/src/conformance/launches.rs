@@ -7,16 +7,13 @@ use super::manifest::{Arrays, Entry, Parameter, RecordedBuffer, RecordedRole, Re
 use super::pack::PackError;
 use crate::{Argument, Buffer, Launch, Role};
 
-/// Bytes of a pointer.
 const POINTER_BYTES: usize = 8;
 
-/// The launch of an entry.
 pub(super) fn launch(entry: &Entry, arrays: &mut Arrays<'_>) -> Result<Launch, PackError> {
     let arguments = arguments(entry, arrays)?;
     Ok(Launch { grid: entry.grid, block: entry.block, shared_bytes: entry.shared, arguments })
 }
 
-/// The arguments of an entry.
 pub(super) fn arguments(entry: &Entry, arrays: &mut Arrays<'_>) -> Result<Vec<Argument>, PackError> {
     let wrong = |name: &str, message: String| PackError {
         path: entry.id.clone().into(),

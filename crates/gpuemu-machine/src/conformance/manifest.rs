@@ -12,7 +12,6 @@ use super::pack::PackError;
 /// A launch that was recorded. Fields that are not needed to repeat it are not read.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Entry {
-    /// Its name.
     pub id: String,
     /// What it belongs to: `kernel`, `instr` or `mma`.
     pub set: String,
@@ -24,7 +23,6 @@ pub struct Entry {
     pub op: Option<String>,
     /// The PTX file, relative to the pack.
     pub ptx: String,
-    /// The entry in it.
     pub entry: String,
     /// Parameters, in the order of the PTX.
     pub params: Vec<Parameter>,
@@ -50,20 +48,14 @@ pub struct Entry {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Parameter {
-    /// A pointer.
     Buffer(RecordedBuffer),
-    /// A number.
     Scalar(RecordedScalar),
-    /// Bytes by value.
     Struct(RecordedStruct),
-    /// A null pointer.
     Scratch(RecordedScratch),
 }
 
-/// A buffer.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct RecordedBuffer {
-    /// Its name.
     pub name: String,
     /// The type of its elements, or of their bit patterns.
     pub dtype: String,
@@ -77,7 +69,6 @@ pub struct RecordedBuffer {
     pub key: Option<String>,
     /// The file that `key` is in, if it is not the entry's.
     pub data_file: Option<String>,
-    /// Its contents afterwards.
     pub out_key: Option<String>,
     /// Its contents after another run.
     pub out2_key: Option<String>,
@@ -96,23 +87,17 @@ pub enum RecordedRole {
     InOut,
 }
 
-/// A number.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct RecordedScalar {
-    /// Its name.
     pub name: String,
-    /// Its type.
     pub dtype: String,
-    /// Its value.
     pub value: Value,
     /// Its exact bit pattern.
     pub bits: Option<u64>,
 }
 
-/// A structure.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct RecordedStruct {
-    /// Its name.
     pub name: String,
     /// Its bytes, in hexadecimal digits.
     pub bytes: String,
@@ -121,7 +106,6 @@ pub struct RecordedStruct {
 /// A pointer that the compiler added.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct RecordedScratch {
-    /// Its name.
     pub name: String,
 }
 
@@ -146,7 +130,6 @@ const ELEMENTS: [(&str, u32); 17] = [
     ("u64", 8),
 ];
 
-/// Bytes of an element.
 pub(super) fn element_bytes(dtype: &str) -> Option<u32> {
     ELEMENTS.iter().find(|(name, _)| *name == dtype).map(|(_, bytes)| *bytes)
 }
@@ -159,7 +142,6 @@ impl RecordedBuffer {
     }
 }
 
-/// Reads the entries of a pack.
 pub(super) fn read_entries(path: &Path) -> Result<Vec<Entry>, PackError> {
     #[derive(Deserialize)]
     struct Manifest {

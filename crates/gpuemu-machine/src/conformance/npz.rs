@@ -12,7 +12,6 @@ use super::pack::PackError;
 /// More than any header of an array takes.
 const MOST_HEADER_BYTES: u64 = 1 << 16;
 
-/// An archive.
 pub struct Npz {
     path: PathBuf,
     archive: ZipArchive<BufReader<File>>,
@@ -21,14 +20,11 @@ pub struct Npz {
 /// An array: its elements in the order of C, whatever its shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Array {
-    /// Bytes of an element.
     pub element_bytes: usize,
-    /// The elements.
     pub data: Vec<u8>,
 }
 
 impl Npz {
-    /// Opens an archive.
     pub fn open(path: &Path) -> Result<Self, PackError> {
         let file = File::open(path).map_err(|error| PackError::new(path, error))?;
         let archive = ZipArchive::new(BufReader::new(file)).map_err(|error| PackError::new(path, error))?;

@@ -15,7 +15,6 @@ use crate::Launch;
 pub struct PackError {
     /// The file or folder.
     pub path: PathBuf,
-    /// What is wrong.
     pub message: String,
 }
 
@@ -28,10 +27,8 @@ impl PackError {
 /// What each buffer of a launch was recorded to hold afterwards, if that was.
 pub type Afterwards = Vec<Option<Vec<u8>>>;
 
-/// A pack.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pack {
-    /// Its folder.
     pub folder: PathBuf,
     /// The launches that were recorded.
     pub entries: Vec<Entry>,

@@ -20,7 +20,6 @@ pub enum ConformanceOutcome {
 }
 
 impl ConformanceOutcome {
-    /// All of them.
     pub const ALL: [Self; 5] = [Self::BitEqual, Self::WithinBound, Self::Wrong, Self::ExpectedError, Self::Skipped];
 
     /// The name used in reports.
@@ -35,7 +34,6 @@ impl ConformanceOutcome {
     }
 }
 
-/// One launch.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LaunchResult {
     /// Its name in the pack.
@@ -44,7 +42,6 @@ pub struct LaunchResult {
     pub set: String,
     /// The kernel, the family of instructions, or the shape of tiles.
     pub group: String,
-    /// How it did.
     pub outcome: ConformanceOutcome,
     /// What differs first, or why nothing could be compared; empty if all is well.
     pub detail: String,
@@ -60,17 +57,12 @@ pub struct LaunchResult {
 /// How many launches did how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ConformanceSummary {
-    /// All of them.
     pub launches: u64,
     /// As recorded, bit for bit.
     pub bit_equal: u64,
-    /// Within their bounds.
     pub within_bound: u64,
-    /// Not as recorded.
     pub wrong: u64,
-    /// Failed as recorded.
     pub expected_error: u64,
-    /// Not run.
     pub skipped: u64,
     /// Elements that were compared.
     pub elements: u64,

@@ -56,7 +56,6 @@ pub fn run(
     Ok(ConformanceReport::new(launches))
 }
 
-/// Runs one launch.
 fn judge(pack: &Pack, entry: &Entry, options: &LaunchOptions) -> Result<LaunchResult, PackError> {
     let path = pack.folder.join(&entry.ptx);
     let source = Source::read(&path).map_err(|error| PackError::new(&path, error.message))?;

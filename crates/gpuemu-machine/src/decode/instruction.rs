@@ -8,35 +8,28 @@ use crate::tensor_core::{self, PreparedProduct, WmmaTransfer};
 /// The predicate that an instruction waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guard {
-    /// Its register.
     pub slot: Slot,
     /// Whether lanes take part where it is false.
     pub negated: bool,
 }
 
-/// One instruction.
 #[derive(Debug, Clone)]
 pub struct Decoded {
     /// Lanes that take part.
     pub guard: Option<Guard>,
-    /// What they do.
     pub action: Action,
 }
 
 /// What an instruction does.
 #[derive(Debug, Clone)]
 pub enum Action {
-    /// Something among registers.
     Pure(Pure),
-    /// Goes on elsewhere.
     Branch(u32),
     /// Goes on where a register says.
     BranchTable(Slot, Box<[u32]>),
-    /// Ends the thread.
     Exit,
     /// Ends a function; the thread, in an entry.
     Return,
-    /// Stops the launch.
     Trap,
     /// Nothing that can be seen: a hint.
     Nothing,
@@ -44,9 +37,7 @@ pub enum Action {
     Call(Box<Call>),
     /// A function of the system.
     System(Box<SystemCall>),
-    /// Memory to registers.
     Load(Box<Transfer>),
-    /// Registers to memory.
     Store(Box<Transfer>),
     /// Memory read and written in one step.
     Atomic(Box<Atomic>),
@@ -60,11 +51,8 @@ pub enum Action {
     Barrier(Box<Barrier>),
     /// A barrier of lanes of a warp.
     WarpBarrier(Slot),
-    /// A fence.
     Fence(Fence),
-    /// A shuffle.
     Shuffle(Box<Shuffle>),
-    /// A vote.
     Vote(Box<Vote>),
     /// Lanes with equal values.
     Match(Box<Match>),
@@ -93,11 +81,9 @@ pub enum Action {
 /// Where an access goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Address {
-    /// The register with the base.
     pub base: Option<(Slot, RegisterWidth)>,
     /// What is added to it.
     pub offset: i64,
-    /// The space.
     pub space: Space,
 }
 
@@ -117,15 +103,12 @@ pub struct Ordering {
 /// A load or a store.
 #[derive(Debug, Clone)]
 pub struct Transfer {
-    /// Where.
     pub address: Address,
-    /// Bytes of an element.
     pub element_bytes: u8,
     /// Whether an element is extended by its sign.
     pub signed: bool,
     /// The registers of the elements, in order; none for one that is thrown away.
     pub registers: Vec<Option<(Slot, RegisterWidth)>>,
-    /// Ordering.
     pub ordering: Ordering,
 }
 
@@ -136,31 +119,24 @@ impl Transfer {
     }
 }
 
-/// An atomic operation.
 #[derive(Debug, Clone)]
 pub struct Atomic {
-    /// Where.
     pub address: Address,
-    /// Bytes of an element.
     pub element_bytes: u8,
     /// What comes of the old value, the operand, and the second one; in generic space, for shared memory second.
     pub functions: [AtomicFunction; 2],
     /// The registers that the old values go to, if any.
     pub results: Vec<Option<(Slot, RegisterWidth)>>,
-    /// Operands.
     pub operands: Vec<(Slot, RegisterWidth)>,
     /// What is written where the operand was found.
     pub swap: Option<(Slot, RegisterWidth)>,
-    /// Ordering.
     pub ordering: Ordering,
 }
 
-/// An asynchronous copy.
 #[derive(Debug, Clone)]
 pub struct CopyAsync {
     /// Where to, in shared memory.
     pub target: Address,
-    /// Where from.
     pub source: Address,
     /// Bytes of a lane.
     pub bytes: u8,
@@ -173,15 +149,11 @@ pub struct CopyAsync {
 /// What happens at a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BarrierAction {
-    /// Waits.
     Synchronise,
-    /// Does not wait.
     Arrive,
     /// Waits, and every thread learns how many threads' predicates are true, whether all, or any.
     Count,
-    /// Whether all are.
     All,
-    /// Whether any is.
     Any,
 }
 
@@ -192,7 +164,6 @@ pub struct Barrier {
     pub number: Slot,
     /// How many threads it waits for; all of the block if none.
     pub threads: Option<Slot>,
-    /// What happens.
     pub action: BarrierAction,
     /// Whether all lanes of a warp must come at once.
     pub aligned: bool,
@@ -200,7 +171,6 @@ pub struct Barrier {
     pub reduction: Option<(Slot, Slot)>,
 }
 
-/// A fence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fence {
     /// Whether it only holds within a block.
@@ -217,20 +187,14 @@ pub enum ShuffleMode {
     Index,
 }
 
-/// A shuffle.
 #[derive(Debug, Clone)]
 pub struct Shuffle {
-    /// From which lane.
     pub mode: ShuffleMode,
-    /// Result.
     pub result: Slot,
     /// Whether the lane was in range.
     pub in_range: Option<Slot>,
-    /// What is read.
     pub source: Slot,
-    /// Lane, or distance.
     pub lane: Slot,
-    /// Clamp and segment.
     pub bounds: Slot,
     /// Lanes that take part; all that are active in the old form.
     pub members: Option<Slot>,
@@ -246,10 +210,8 @@ pub enum VoteMode {
     Ballot,
 }
 
-/// A vote.
 #[derive(Debug, Clone)]
 pub struct Vote {
-    /// The question.
     pub mode: VoteMode,
     /// Result: a mask for a ballot, a predicate otherwise.
     pub result: Slot,
@@ -268,7 +230,6 @@ pub struct Match {
     pub result: Slot,
     /// Whether all are equal.
     pub predicate: Option<Slot>,
-    /// The values.
     pub source: (Slot, RegisterWidth),
     /// Lanes that take part.
     pub members: Slot,
@@ -279,9 +240,7 @@ pub struct Match {
 pub struct Reduce {
     /// How two values become one.
     pub combine: fn(u32, u32) -> u32,
-    /// Result.
     pub result: Slot,
-    /// The values.
     pub source: Slot,
     /// Lanes that take part.
     pub members: Slot,
@@ -290,7 +249,6 @@ pub struct Reduce {
 /// A product of matrices.
 #[derive(Debug, Clone)]
 pub struct Product {
-    /// What is computed.
     pub product: PreparedProduct,
     /// D, A, B and C.
     pub slots: Vec<Slot>,
@@ -303,7 +261,6 @@ pub struct MatrixTransfer {
     pub matrix: tensor_core::MatrixTransfer,
     /// The row of each lane.
     pub address: Address,
-    /// Registers.
     pub registers: Vec<Slot>,
 }
 
@@ -312,38 +269,30 @@ pub struct MatrixTransfer {
 pub struct FragmentTransfer {
     /// Which element lies where.
     pub fragment: WmmaTransfer,
-    /// The first element.
     pub address: Address,
     /// Elements from a row, or a column, to the next; as the layout says if none.
     pub stride: Option<Slot>,
-    /// Registers.
     pub registers: Vec<(Slot, RegisterWidth)>,
 }
 
 /// Whether addresses lie in a space.
 #[derive(Debug, Clone)]
 pub struct IsSpace {
-    /// Result.
     pub result: Slot,
-    /// The addresses.
     pub address: (Slot, RegisterWidth),
-    /// The space.
     pub space: Space,
 }
 
 /// Bytes of a thread's own memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame {
-    /// The first.
     pub offset: u32,
-    /// How many.
     pub bytes: u32,
 }
 
 /// A call of a function of the module.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// Its first instruction.
     pub target: u32,
     /// Bytes that are copied before: from the caller's to the callee's.
     pub arguments: Vec<(Frame, Frame)>,
@@ -351,7 +300,6 @@ pub struct Call {
     pub results: Vec<(Frame, Frame)>,
 }
 
-/// Functions that the system has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SystemFunction {
     /// `vprintf(format, arguments)`.
@@ -363,10 +311,7 @@ pub enum SystemFunction {
 /// A call of a function of the system.
 #[derive(Debug, Clone)]
 pub struct SystemCall {
-    /// Which.
     pub function: SystemFunction,
-    /// Its arguments.
     pub arguments: Vec<Frame>,
-    /// Its result.
     pub result: Option<Frame>,
 }

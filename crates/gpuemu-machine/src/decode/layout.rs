@@ -23,9 +23,7 @@ const MOST_VARIABLE_BYTES: u64 = 1 << 30;
 /// A variable of the module in global or constant memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModuleVariable {
-    /// Its name.
     pub name: String,
-    /// Bytes that it has.
     pub bytes: usize,
     /// What it holds at the beginning, and zeros beyond that.
     pub contents: Vec<u8>,

@@ -30,7 +30,6 @@ pub use slots::SpecialRegister;
 /// How a kernel is decoded: what cannot be changed afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeOptions {
-    /// Whose tensor cores.
     pub tensor_core: TensorCore,
     /// How approximated functions round.
     pub approximation: Approximation,
@@ -41,7 +40,6 @@ pub struct DecodeOptions {
 /// A parameter of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name.
     pub name: String,
     /// Bytes that it takes.
     pub bytes: u64,
@@ -57,7 +55,6 @@ pub type Uses = (Box<[Slot]>, Box<[Slot]>);
 /// A decoded entry with all functions that it calls.
 #[derive(Debug, Clone)]
 pub struct DecodedEntry {
-    /// Its name.
     pub name: String,
     /// All instructions: the entry's first.
     pub steps: Vec<Decoded>,
@@ -71,9 +68,7 @@ pub struct DecodedEntry {
     pub zeroed: Vec<(Slot, u32)>,
     /// Where special registers are kept.
     pub specials: Vec<(SpecialRegister, Slot)>,
-    /// Parameters, in order.
     pub parameters: Vec<Parameter>,
-    /// Bytes of all parameters.
     pub parameter_bytes: u64,
     /// Variables of the module, which are the first allocations of a launch, in this order.
     pub variables: Vec<ModuleVariable>,
@@ -103,7 +98,6 @@ struct Decoder<'s, 'm, 'a> {
     steps: Vec<Decoded>,
     uses: Vec<Uses>,
     places: Places,
-    /// Where functions begin.
     functions: HashMap<&'a str, u32>,
     /// Calls that are to be told where.
     calls: Vec<(usize, &'a str)>,

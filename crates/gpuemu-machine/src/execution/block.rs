@@ -39,17 +39,12 @@ pub struct Block {
     pub number: u64,
     /// Its place in the grid.
     pub place: [u32; 3],
-    /// Its shared memory.
     pub shared: Vec<u8>,
-    /// Who accessed it.
     pub shadow: SharedShadow,
-    /// Its warps.
     pub warps: Vec<Warp>,
-    /// Its barriers.
     pub barriers: Vec<BarrierState>,
     /// What its warps know of each other.
     pub clocks: Clocks,
-    /// What it printed.
     pub printed: String,
     /// Instructions of its warps.
     pub instructions: u64,

@@ -12,9 +12,7 @@ pub const ROW: usize = 16;
 struct PendingCopy {
     /// Where each lane's goes.
     offsets: [u32; LANES],
-    /// What each brings.
     rows: [[u8; ROW]; LANES],
-    /// Bytes of a lane.
     lane_bytes: usize,
     /// Lanes whose copy has not arrived.
     lanes: u32,

@@ -16,7 +16,6 @@ const LANES_TURN: u32 = 1024;
 
 /// What an instruction means for where lanes go on.
 pub(super) enum Next {
-    /// With the one that follows.
     Following,
     /// Elsewhere: the fragment was changed, and the next is to be chosen.
     Choose,
@@ -448,7 +447,6 @@ fn flow_of(action: &Action) -> Flow {
     }
 }
 
-/// The addresses in a register.
 pub(super) fn addresses_in(warp: &Warp, (slot, width): (Slot, RegisterWidth)) -> [u64; LANES] {
     match width {
         RegisterWidth::B64 => *warp.file.b64(slot),

@@ -27,7 +27,6 @@ const MOST_BLOCK_BYTES: u64 = 4 << 30;
 /// Buffers above this whose contents were not given are not given back: the machine holds only what was touched of them.
 const MOST_RETURNED: u64 = 1 << 30;
 
-/// Runs a launch.
 pub(super) fn run(program: &DecodedEntry, launch: &Launch, options: &LaunchOptions) -> Result<Outcome, LaunchError> {
     check(program, launch)?;
     let blocks = launch.grid.iter().map(|count| u64::from(*count)).product::<u64>();

@@ -15,11 +15,9 @@ pub const POISON: u8 = 0xAB;
 /// What a kernel may do with a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// Only read it.
     Input,
     /// Write it; what it held before is not meant to be read.
     Output,
-    /// Both.
     InputOutput,
 }
 
@@ -68,7 +66,6 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory.
     pub shared_bytes: u32,
-    /// Arguments.
     pub arguments: Vec<Argument>,
 }
 
@@ -87,7 +84,6 @@ pub enum BlockOrder {
 /// A thread whose instructions are written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trace {
-    /// Its block.
     pub block: [u32; 3],
     /// The thread in the block.
     pub thread: [u32; 3],
@@ -110,7 +106,6 @@ pub struct LaunchOptions {
     pub most_steps: u64,
     /// How long the whole launch may take; as long as it likes if nothing is said.
     pub most_time: Option<Duration>,
-    /// The order of blocks.
     pub order: BlockOrder,
     /// A thread to trace.
     pub trace: Option<Trace>,
@@ -148,7 +143,6 @@ pub struct Outcome {
     pub not_checked: Vec<String>,
     /// What the kernel printed.
     pub printed: String,
-    /// The trace.
     pub trace: Vec<String>,
     /// How much work it was.
     pub statistics: EmulationStatistics,
@@ -165,25 +159,14 @@ pub enum LaunchError {
     Assertion {
         /// What the assertion says, and where it is written.
         message: String,
-        /// Who failed it.
         thread: ThreadPlace,
     },
     /// The kernel stopped itself.
     #[error("trap at {place} ({thread})")]
-    Trap {
-        /// Where.
-        place: CodePlace,
-        /// By whom.
-        thread: ThreadPlace,
-    },
+    Trap { place: CodePlace, thread: ThreadPlace },
     /// It did not end.
     #[error("no block came to its end within {steps} instructions of warps; {waiting}")]
-    Endless {
-        /// The limit.
-        steps: u64,
-        /// Where it is.
-        waiting: String,
-    },
+    Endless { steps: u64, waiting: String },
     /// It takes longer than it may.
     #[error("the launch did not end within {} s", .0.as_secs_f64())]
     Late(Duration),

@@ -36,7 +36,6 @@ impl Program {
         Ok(Self { source: source.clone(), entry, default: Arc::new(decoded), options, others: Arc::default() })
     }
 
-    /// The entry's name.
     pub fn entry(&self) -> &str {
         &self.entry
     }
@@ -46,12 +45,10 @@ impl Program {
         &self.default.parameters
     }
 
-    /// What was decoded.
     pub fn decoded(&self) -> &DecodedEntry {
         &self.default
     }
 
-    /// Runs it.
     pub fn launch(&self, launch: &Launch, options: &LaunchOptions) -> Result<Outcome, LaunchError> {
         let wanted = decode_options(options.tensor_core, options.approximation);
         if wanted == self.options {

@@ -14,13 +14,10 @@ use crate::registers::{LANES, RegisterFile, RegisterWidth, Slot};
 /// An access of a warp, as the checks see it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Access {
-    /// The instruction.
     pub(super) step: u32,
-    /// Bytes of a lane.
     pub(super) lane_bytes: usize,
     /// What the address must be a multiple of.
     pub(super) alignment: u64,
-    /// Whether it writes.
     pub(super) write: bool,
     /// How it takes part in the ordering of memory.
     pub(super) ordering: Ordering,
@@ -45,7 +42,6 @@ impl Run {
     }
 }
 
-/// The addresses of all lanes.
 #[inline(always)]
 pub(super) fn addresses(warp: &Warp, address: &Address) -> [u64; LANES] {
     let Some(base) = address.base else { return [address.offset as u64; LANES] };
@@ -88,7 +84,6 @@ pub(super) fn for_runs(addresses: &[u64; LANES], active: u32, lane_bytes: usize,
 }
 
 impl Worker<'_, '_> {
-    /// Memory to registers.
     #[inline(always)]
     pub(super) fn load(&mut self, block: &mut Block, warp: &mut Warp, transfer: &Transfer, step: u32, active: u32) {
         let lane_bytes = transfer.bytes();
@@ -117,7 +112,6 @@ impl Worker<'_, '_> {
         true
     }
 
-    /// Registers to memory.
     #[inline(always)]
     pub(super) fn store(&mut self, block: &mut Block, warp: &mut Warp, transfer: &Transfer, step: u32, active: u32) {
         let lane_bytes = transfer.bytes();

@@ -8,7 +8,6 @@ use super::local::LocalMemory;
 /// What keeps lanes from going on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// Nothing.
     Ready,
     /// A barrier of the block.
     Barrier(u32),
@@ -19,11 +18,8 @@ pub enum Wait {
 /// Lanes of a warp that are at the same instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fragment {
-    /// The instruction.
     pub step: u32,
-    /// The lanes.
     pub lanes: u32,
-    /// What they wait for.
     pub wait: Wait,
     /// The calls that they are in: where each was made.
     pub calls: Vec<u32>,
@@ -34,7 +30,6 @@ pub struct Fragment {
 pub struct Warp {
     /// Its number in the block.
     pub number: u32,
-    /// Its registers.
     pub file: RegisterFile,
     /// Its lanes that have not ended, by where they are.
     pub fragments: Vec<Fragment>,
@@ -44,7 +39,6 @@ pub struct Warp {
     pub live: u32,
     /// The threads' own memory.
     pub local: LocalMemory,
-    /// Asynchronous copies.
     pub copies: Copies,
     /// Instructions since lanes last took turns.
     pub turn: u32,

@@ -29,7 +29,6 @@ const MOST_PENDING_COPIES: usize = 1 << 20;
 /// What all workers of a launch share.
 #[derive(Debug)]
 pub struct Context<'p> {
-    /// The kernel.
     pub program: &'p DecodedEntry,
     /// Blocks in x, y and z.
     pub grid: [u32; 3],
@@ -37,13 +36,9 @@ pub struct Context<'p> {
     pub block: [u32; 3],
     /// Bytes of shared memory, static and dynamic.
     pub shared_bytes: usize,
-    /// Of these, dynamic.
     pub dynamic_bytes: u32,
-    /// The parameters.
     pub parameters: Vec<u8>,
-    /// Global memory.
     pub memory: GlobalMemory<'p>,
-    /// What is checked.
     pub checks: Checks,
     /// Instructions that may run without a block coming to its end.
     pub most_steps: u64,
@@ -432,7 +427,6 @@ impl<'c, 'p> Worker<'c, 'p> {
 pub struct Finished {
     /// The block that stopped the launch, and why, if one did.
     pub result: Result<(), (u64, LaunchError)>,
-    /// What was wrong.
     pub collector: Collector,
     /// Accesses to memory that is written.
     pub log: AccessLog,
@@ -442,7 +436,6 @@ pub struct Finished {
     pub unsure: bool,
     /// Whether a block had more barriers than races of shared memory are told apart by.
     pub unfollowed: bool,
-    /// The trace.
     pub trace: Vec<String>,
     /// What blocks printed, by their number.
     pub printed: Vec<(u64, String)>,

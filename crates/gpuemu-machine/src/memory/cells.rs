@@ -64,7 +64,6 @@ impl Cells {
         self.memory.as_ptr().cast::<u8>().wrapping_add(self.start + offset)
     }
 
-    /// Copies bytes out.
     #[allow(unsafe_code, reason = "bytes within atomic words")]
     #[inline]
     pub fn read(&self, offset: usize, into: &mut [u8]) {
@@ -91,7 +90,6 @@ impl Cells {
         }
     }
 
-    /// Copies bytes in.
     #[allow(unsafe_code, reason = "bytes within atomic words")]
     #[inline]
     pub fn write(&self, offset: usize, from: &[u8]) {

@@ -33,7 +33,6 @@ impl Bytes<'_> {
         self.len() == 0
     }
 
-    /// Copies bytes out.
     #[inline(always)]
     pub fn read(&self, offset: usize, into: &mut [u8]) {
         match self {
@@ -42,7 +41,6 @@ impl Bytes<'_> {
         }
     }
 
-    /// All bytes.
     pub fn into_vec(self) -> Vec<u8> {
         match self {
             Bytes::Given(bytes) => bytes.to_vec(),
@@ -54,11 +52,9 @@ impl Bytes<'_> {
 /// One buffer of a launch, or a variable of the module.
 #[derive(Debug)]
 pub struct Allocation<'l> {
-    /// Its name.
     pub name: String,
     /// The address of its first byte.
     pub base: u64,
-    /// Its bytes.
     pub bytes: Bytes<'l>,
     /// Which bytes were written; missing where all of them were from the beginning.
     pub written: Option<WrittenMap>,

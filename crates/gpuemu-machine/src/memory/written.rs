@@ -37,7 +37,6 @@ impl WrittenMap {
         true
     }
 
-    /// Bytes are written.
     #[inline]
     pub fn set(&self, offset: usize, bytes: usize) {
         self.each(offset, bytes, |word, bits| {
@@ -66,7 +65,6 @@ impl WrittenMap {
         count
     }
 
-    /// The first of them.
     pub fn first_unset(&self) -> Option<u64> {
         let mut place = 0;
         let mut found = None;

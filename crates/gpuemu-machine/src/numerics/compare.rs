@@ -7,7 +7,6 @@ pub struct Comparison(pub u32);
 impl Comparison {
     /// The first is less.
     pub const LESS: u32 = 1;
-    /// Both are equal.
     pub const EQUAL: u32 = 2;
     /// The first is greater.
     pub const GREATER: u32 = 4;

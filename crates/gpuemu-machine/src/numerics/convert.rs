@@ -62,14 +62,11 @@ impl Encoding {
     }
 }
 
-/// A conversion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Conversion {
-    /// What it makes.
     pub to: Encoding,
     /// What it is given.
     pub from: Encoding,
-    /// How it rounds.
     pub rounding: Rounding,
     /// `.rni` and the like between floating-point numbers: to a whole number.
     pub integral: bool,

@@ -14,18 +14,15 @@ pub struct Exact {
     pub negative: bool,
     /// The power of two.
     pub exponent: i32,
-    /// The significand.
     pub significand: u128,
 }
 
 /// What a pattern stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Value {
-    /// No number.
     Nan,
     /// Infinity of a sign.
     Infinite(bool),
-    /// A number.
     Finite(Exact),
 }
 
@@ -50,17 +47,14 @@ impl Value {
 }
 
 impl Exact {
-    /// Zero.
     pub const fn zero(negative: bool) -> Self {
         Self { negative, exponent: 0, significand: 0 }
     }
 
-    /// A whole number.
     pub fn integer(value: i128) -> Self {
         Self { negative: value < 0, exponent: 0, significand: value.unsigned_abs() }
     }
 
-    /// Whether it is zero.
     pub const fn is_zero(&self) -> bool {
         self.significand == 0
     }

@@ -5,7 +5,6 @@ use super::float::FloatKind;
 /// How `min` and `max` compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExtremeRules {
-    /// In which format.
     pub kind: FloatKind,
     /// Whether the larger one is wanted.
     pub largest: bool,

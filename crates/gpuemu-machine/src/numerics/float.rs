@@ -22,7 +22,6 @@ impl FloatKind {
     /// All of them; the place of each is its number in packed modifiers.
     pub const ALL: [FloatKind; 4] = [FloatKind::F16, FloatKind::Bf16, FloatKind::F32, FloatKind::F64];
 
-    /// Its layout.
     pub const fn format(self) -> &'static FloatFormat {
         match self {
             FloatKind::F16 => &FloatFormat::F16,
@@ -40,7 +39,6 @@ impl FloatKind {
         }
     }
 
-    /// One.
     pub const fn one(self) -> u64 {
         (self.format().bias() as u64) << self.format().mantissa_bits
     }
@@ -72,9 +70,7 @@ impl FloatKind {
 /// How an instruction computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FloatRules {
-    /// In which format.
     pub kind: FloatKind,
-    /// How it rounds.
     pub rounding: Rounding,
     /// `.ftz`: subnormal operands and results are zero.
     pub flush: bool,
@@ -211,7 +207,6 @@ impl FloatRules {
         self.quotient(self.kind.one(), a)
     }
 
-    /// The square root.
     pub fn root(&self, a: u64) -> u64 {
         self.finished(match self.read(a) {
             Value::Nan => self.kind.nan_of(&[a]),

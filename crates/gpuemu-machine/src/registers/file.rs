@@ -5,7 +5,6 @@ use bytemuck::{Pod, Zeroable};
 /// Lanes of a warp.
 pub const LANES: usize = 32;
 
-/// All lanes.
 pub const ALL_LANES: u32 = u32::MAX;
 
 /// One row of the file: 32 lanes of 16 bits. 32-bit registers take two, 64-bit ones four, predicates one, of which only
@@ -67,7 +66,6 @@ impl RegisterFile {
         Self { rows: vec![Row::default(); rows] }
     }
 
-    /// All rows.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }

@@ -13,7 +13,6 @@ pub const MOST_SLOTS: usize = 8;
 /// A decoded instruction that only touches registers.
 #[derive(Debug, Clone, Copy)]
 pub struct Pure {
-    /// What it does.
     pub execute: Execute,
     /// Its registers, results first, vectors and pairs element by element, the carry last where it takes part.
     pub slots: [Slot; MOST_SLOTS],
@@ -24,7 +23,6 @@ pub struct Pure {
 /// How many bits a register holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RegisterWidth {
-    /// A predicate.
     Predicate,
     /// 16 bits; 8-bit registers too.
     B16,
@@ -74,7 +72,6 @@ pub enum OperandShape {
 /// How an instruction is done, before its registers are known.
 #[derive(Debug, Clone)]
 pub struct PureForm {
-    /// What it does.
     pub execute: Execute,
     /// The type of each operand, flattened as `Pure::slots` is, without the carry: immediates and sinks take it.
     pub operands: Vec<ScalarType>,

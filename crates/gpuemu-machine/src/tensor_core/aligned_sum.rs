@@ -34,7 +34,6 @@ pub(super) const LEAST_HALF: i32 = -14;
 pub(super) const LEAST_SINGLE: i32 = -126;
 
 impl Number {
-    /// Nothing.
     pub(super) const ZERO: Self =
         Self { class: Class::Finite, negative: false, significand: 0, exponent: LEAST_SINGLE };
 

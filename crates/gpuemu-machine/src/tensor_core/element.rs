@@ -3,7 +3,6 @@
 /// The type of an element of a matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Element {
-    /// Half precision.
     F16,
     /// Half of a single-precision number.
     Bf16,
@@ -13,9 +12,7 @@ pub enum Element {
     E4m3,
     /// 8 bits, 5 of them exponent.
     E5m2,
-    /// Single precision.
     F32,
-    /// Double precision.
     F64,
     /// 8 bits with a sign.
     S8,
@@ -25,7 +22,6 @@ pub enum Element {
     S4,
     /// 4 bits without a sign.
     U4,
-    /// One bit.
     B1,
     /// 32 bits with a sign.
     S32,

@@ -20,9 +20,7 @@ pub enum Matrix {
 /// How a matrix lies in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// Row by row.
     Rows,
-    /// Column by column.
     Columns,
 }
 
@@ -151,7 +149,6 @@ impl Layout {
     }
 }
 
-/// Rows of a tile.
 fn tile_rows(rows: usize) -> usize {
     if rows.is_multiple_of(16) { 16 } else { 8 }
 }

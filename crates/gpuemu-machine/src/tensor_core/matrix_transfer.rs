@@ -4,7 +4,6 @@ use super::tile::Register;
 use super::transposition::transpose;
 use crate::registers::LANES;
 
-/// Which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// From memory to registers.
@@ -17,7 +16,6 @@ pub enum Direction {
 /// gives; register m of each lane holds two elements of matrix m.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MatrixTransfer {
-    /// Which way.
     pub direction: Direction,
     /// Matrices, and so registers of a lane: 1, 2 or 4.
     pub matrices: usize,

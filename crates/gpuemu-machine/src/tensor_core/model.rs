@@ -3,7 +3,6 @@
 use super::element::Element;
 use super::product::{Family, MatrixProduct};
 
-/// Whose tensor cores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum TensorCore {
     /// A100: blocks of 8 products of 16 bits, one extra bit, truncated.
@@ -16,7 +15,6 @@ pub enum TensorCore {
 }
 
 impl TensorCore {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::A100, Self::H100, Self::Ieee];
 
     /// The name that users write.

@@ -15,7 +15,6 @@ pub struct PreparedProduct {
     plan: Plan,
 }
 
-/// Computes a product.
 pub(super) type Run = fn(&Plan, &mut RegisterFile, &[Slot]);
 
 /// Where an element, or a register full of them, lies.
@@ -23,9 +22,7 @@ pub(super) type Run = fn(&Plan, &mut RegisterFile, &[Slot]);
 pub(super) struct Holder {
     /// The place of the register's slot among all slots of the instruction.
     pub(super) slot: u8,
-    /// The lane.
     pub(super) lane: u8,
-    /// The lowest bit.
     pub(super) shift: u8,
 }
 
@@ -53,7 +50,6 @@ pub(super) struct Plan {
     pub(super) accumulator_last: bool,
     /// Tiles of 16 by 8 results that a faster way computes, where there is one.
     pub(super) tiles: Vec<TilePlan>,
-    /// That way.
     pub(super) compute_tile: Option<tile::Compute>,
     /// What computes it when that way cannot.
     pub(super) fallback: Run,

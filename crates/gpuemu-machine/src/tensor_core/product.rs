@@ -27,7 +27,6 @@ pub enum Family {
 /// How two elements are combined before they are added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Combination {
-    /// Their product.
     Product,
     /// The number of bits that differ.
     DifferentBits,
@@ -38,7 +37,6 @@ pub enum Combination {
 /// A product of matrices with an accumulator, D = A·B + C, as an opcode says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MatrixProduct {
-    /// Its instructions.
     pub family: Family,
     /// Rows of A and C.
     pub m: usize,
@@ -72,13 +70,9 @@ pub struct FragmentRegisters {
 /// Registers of the matrices of a product, in the order of the operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fragments {
-    /// The result.
     pub d: FragmentRegisters,
-    /// The left operand.
     pub a: FragmentRegisters,
-    /// The right operand.
     pub b: FragmentRegisters,
-    /// The accumulator.
     pub c: FragmentRegisters,
 }
 

@@ -6,7 +6,6 @@ use super::plan::{Plan, Run};
 use super::product::{Family, MatrixProduct};
 use crate::registers::{LANES, Level, RegisterFile, Slot};
 
-/// The lanes of a register.
 pub(super) type Register = [u32; LANES];
 
 /// Registers of the operands of a tile, as `mma.sync` has them. Those that the shape does not need are not looked at.
@@ -22,7 +21,6 @@ pub(super) type Compute = fn(&TileOperands, &mut [Register; 4]) -> bool;
 
 /// What computes tiles of a type and a depth.
 pub(super) struct Kernel {
-    /// One of them.
     pub(super) compute: Compute,
     /// A product of one, and of two.
     pub(super) run: [Run; MOST_TILES],

@@ -76,7 +76,6 @@ impl WmmaTransfer {
         self.layout.element
     }
 
-    /// Bits of an element.
     pub fn element_bits(&self) -> u32 {
         self.layout.element.bits()
     }

@@ -28,7 +28,6 @@ pub fn words(name: &str, role: Role, contents: &[u32], count: u64) -> Argument {
     })
 }
 
-/// A word by value.
 pub fn word(value: u32) -> Argument {
     Argument::Value(value.to_le_bytes().to_vec())
 }
@@ -48,7 +47,6 @@ pub fn run(source: &Source, launch: &Launch) -> Result<Outcome, LaunchError> {
     one
 }
 
-/// The one finding of a launch.
 pub fn only_finding(source: &Source, launch: &Launch) -> AccessFinding {
     let findings = run(source, launch).unwrap().findings;
     assert_eq!(findings.len(), 1, "{findings:#?}");

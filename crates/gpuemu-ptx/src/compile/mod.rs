@@ -19,14 +19,12 @@ pub const DEFAULT_TARGET: &str = "sm_80";
 
 const LIMITS: Limits = Limits { time: Duration::from_secs(120), output_bytes: 16 << 20 };
 
-/// What is to be compiled.
 #[derive(Debug, Clone, Copy)]
 pub struct CompileRequest<'a> {
     /// The project's folder. Paths are relative to it.
     pub root: &'a Path,
     /// The source as written: `x.ptx`, `x.cu` or `file.py:kernel`.
     pub source: &'a str,
-    /// How it is compiled.
     pub table: &'a CompileTable,
     /// The project's Python: a name to be found in `PATH`, or a path, relative to the root.
     pub python: &'a Path,
@@ -60,44 +58,28 @@ pub enum CompileError {
     Missing {
         /// Where it should be.
         path: PathBuf,
-        /// The project's folder.
         root: PathBuf,
     },
     /// The file cannot be read.
     #[error("the source {} cannot be read: {message}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        message: String,
-    },
+    Unreadable { path: PathBuf, message: String },
     /// The architecture cannot be compiled for.
     #[error("'{0}' is not an architecture that can be compiled for; write it as in sm_80")]
     UnknownTarget(String),
     /// Nothing is installed that compiles it.
     #[error("no compiler for {source_text} was found: {message}")]
     NoCompiler {
-        /// The source.
         source_text: String,
         /// What was looked for, and how to install it.
         message: String,
     },
     /// The compiler could not be run to its end.
     #[error("{compiler} could not compile {source_text}: it {message}")]
-    Broken {
-        /// The compiler.
-        compiler: String,
-        /// The source.
-        source_text: String,
-        /// What happened.
-        message: String,
-    },
+    Broken { compiler: String, source_text: String, message: String },
     /// The compiler refuses it.
     #[error("{compiler} cannot compile {source_text}:\n{message}")]
     Refused {
-        /// The compiler.
         compiler: String,
-        /// The source.
         source_text: String,
         /// What the compiler says.
         message: String,

@@ -123,7 +123,6 @@ impl Graph {
         self.len() == 0
     }
 
-    /// The steps of a block.
     pub fn steps(&self, block: usize) -> Range<usize> {
         match (self.starts.get(block), self.starts.get(block + 1)) {
             (Some(first), Some(end)) => *first as usize..*end as usize,
@@ -131,7 +130,6 @@ impl Graph {
         }
     }
 
-    /// The block of a step.
     pub fn block_of(&self, step: usize) -> Option<usize> {
         self.owners.get(step).map(|block| *block as usize)
     }

@@ -118,7 +118,6 @@ fn depth_first(graph: &Graph) -> Order {
 pub(crate) struct Components {
     /// The set of each node; nothing for those left out.
     pub of: Vec<Option<u32>>,
-    /// How many sets.
     pub count: usize,
 }
 

@@ -22,7 +22,6 @@ pub use values::{Value, Values};
 pub struct FlowSummary {
     /// Blocks of code that are entered only at their first instruction.
     pub blocks: u64,
-    /// Loops.
     pub loops: u64,
     /// How deep loops are nested.
     pub loop_depth: u64,

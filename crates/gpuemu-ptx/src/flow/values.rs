@@ -34,7 +34,6 @@ pub struct Value {
 pub const MOST_ALIGNED: u32 = 6;
 
 impl Value {
-    /// One number.
     pub fn constant(value: i64) -> Self {
         Self {
             constant: Some(value),
@@ -55,7 +54,6 @@ impl Value {
         Self { sources: Sources { launch: true, data: false }, alignment: 0, ..Self::data(most) }
     }
 
-    /// One of two.
     fn join(self, other: Self) -> Self {
         Self {
             constant: self.constant.filter(|constant| Some(*constant) == other.constant),

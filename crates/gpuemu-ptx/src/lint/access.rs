@@ -18,9 +18,7 @@ pub(crate) struct GlobalAccess<'i, 'a> {
     pub address: &'i Address<'a>,
     /// The instruction names no space: it may be any.
     pub generic: bool,
-    /// Bytes of an element.
     pub element_bytes: u64,
-    /// Elements.
     pub elements: u64,
 }
 

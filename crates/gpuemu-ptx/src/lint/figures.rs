@@ -5,7 +5,6 @@ use gpuemu_model::artifact::{CompiledMetrics, EntryMetrics, KernelArtifact};
 /// What was measured, for each architecture; measures of PTX have one figure, of no architecture.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Architecture and figure.
     pub known: Vec<(String, u64)>,
     /// Why some or all are missing.
     pub missing: Vec<String>,
@@ -17,7 +16,6 @@ impl Figures {
         Self { known: vec![(String::new(), figure)], missing: Vec::new() }
     }
 
-    /// No figure.
     pub(crate) fn unknown(why: &str) -> Self {
         Self { known: Vec::new(), missing: vec![why.to_string()] }
     }

@@ -7,7 +7,6 @@ use super::figures::Figures;
 use super::report::{Place, Report};
 use super::rule::{MAX_LOCAL_MEMORY, MAX_REGISTERS, MAX_SPILLS, Rule};
 
-/// Bytes of a register.
 const REGISTER_BYTES: u64 = 4;
 
 /// Checks `max_registers`, `max_spills` and `max_local_memory_bytes`.

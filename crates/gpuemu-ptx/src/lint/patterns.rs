@@ -23,7 +23,6 @@ pub struct Pattern {
 /// Why a text is no pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PatternError {
-    /// Nothing is there.
     #[error("is empty, write an opcode such as `ld.global`")]
     Empty,
     /// Nothing stands between two dots, or before the first or after the last.
@@ -35,7 +34,6 @@ pub enum PatternError {
 }
 
 impl Pattern {
-    /// Reads a pattern.
     pub fn parse(text: &str) -> Result<Self, PatternError> {
         if text.is_empty() {
             return Err(PatternError::Empty);

@@ -9,7 +9,6 @@ pub struct Rule {
     pub name: &'static str,
     /// The severity of what it finds, unless the configuration says otherwise. It may grade a finding lower.
     pub severity: Severity,
-    /// Whether it guesses.
     pub heuristic: bool,
     /// What it finds, in a sentence.
     pub summary: &'static str,
@@ -102,7 +101,6 @@ pub const SCALAR_ACCESS: Rule = Rule {
         alignment. To silence the rule for a kernel add `scalar-access` to `allow` in `[kernels.artifact_checks]`.",
 };
 
-/// Local memory in loops.
 pub const LOCAL_MEMORY_IN_LOOP: Rule = Rule {
     name: "local-memory-in-loop",
     severity: Severity::Warning,

@@ -13,7 +13,6 @@ pub enum Group {
     Memory,
     /// Computation, comparison and conversion.
     Arithmetic,
-    /// Matrix instructions.
     TensorCore,
     /// Branches, calls, returns, traps.
     Control,
@@ -23,7 +22,6 @@ pub enum Group {
     Movement,
 }
 
-/// The group of an instruction.
 pub fn group_of(instruction: &Instruction<'_>) -> Group {
     let waits = ["commit_group", "wait_group", "wait_all", "mbarrier", "fence", "wait", "commit"];
     let is_wait = || instruction.modifiers().any(|modifier| waits.contains(&modifier));
@@ -61,7 +59,6 @@ pub fn group_of(instruction: &Instruction<'_>) -> Group {
     }
 }
 
-/// Counts the instructions.
 pub(super) fn count(codes: &[Code<'_, '_>]) -> InstructionCounts {
     let mut counts = InstructionCounts::default();
     for step in steps(codes) {

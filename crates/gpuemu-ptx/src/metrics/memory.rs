@@ -36,7 +36,6 @@ fn class_of(scalar: ScalarType) -> RegisterClass {
     }
 }
 
-/// A variable and its declaration.
 pub(super) type Declared<'m, 'a> = (&'m Declaration<'a>, &'m Variable<'a>);
 
 /// Shared memory: what the functions declare, and what they mention of the module's.

@@ -8,7 +8,6 @@ use super::types::{ScalarType, StateSpace, VectorWidth};
 /// equal if they say the same.
 #[derive(Debug, Clone, Copy, Default, Eq)]
 pub struct Span {
-    /// First byte.
     pub start: u32,
     /// Byte after the last.
     pub end: u32,
@@ -20,7 +19,6 @@ impl PartialEq for Span {
     }
 }
 
-/// A whole file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Module<'a> {
     /// `.version`: major and minor.
@@ -77,7 +75,6 @@ impl<'a> Module<'a> {
 /// Something outside of functions.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item<'a> {
-    /// Variables.
     Variables(Declaration<'a>),
     /// A function, declared or defined.
     Function(Function<'a>),
@@ -108,7 +105,6 @@ pub struct Declaration<'a> {
     pub span: Span,
     /// Who else sees it.
     pub linkage: Option<Linkage>,
-    /// Where it lives.
     pub space: StateSpace,
     /// The bank of `.const[n]`.
     pub bank: Option<u32>,
@@ -122,7 +118,6 @@ pub struct Declaration<'a> {
     pub scalar: ScalarType,
     /// What a parameter points to, where it says so with `.ptr`.
     pub pointer: Option<Pointer>,
-    /// The names.
     pub variables: Vec<Variable<'a>>,
 }
 
@@ -174,29 +169,24 @@ pub struct Pointer {
 pub struct Attribute<'a> {
     /// The word, without its dot.
     pub name: &'a str,
-    /// Its arguments.
     pub arguments: Vec<Integer>,
 }
 
 /// What a variable holds at first.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Initialiser<'a> {
-    /// A whole number.
     Integer(Integer),
     /// A number with a point.
     Float(Float),
     /// The address of something.
     Symbol(Symbol<'a>),
-    /// Several.
     List(Vec<Initialiser<'a>>),
 }
 
 /// The address of a variable or function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Symbol<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// Bytes after it.
     pub offset: i64,
     /// Whether the address is one in the generic space.
     pub generic: bool,
@@ -207,14 +197,11 @@ pub struct Symbol<'a> {
 /// A whole number. PTX computes with 64 bits; a number is signed unless it says `U` or needs the top bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Integer {
-    /// Its bits.
     pub bits: u64,
-    /// Whether it is unsigned.
     pub unsigned: bool,
 }
 
 impl Integer {
-    /// A signed number.
     pub const fn signed(value: i64) -> Self {
         Self { bits: value as u64, unsigned: false }
     }
@@ -235,7 +222,6 @@ pub enum Float {
 }
 
 impl Float {
-    /// Its value.
     pub fn value(self) -> f64 {
         match self {
             Float::Single(bits) => f64::from(f32::from_bits(bits)),
@@ -253,7 +239,6 @@ pub enum FunctionKind {
     Function,
 }
 
-/// A function.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Function<'a> {
     /// Where its head was written.
@@ -264,9 +249,7 @@ pub struct Function<'a> {
     pub kind: FunctionKind,
     /// What `.attribute(...)` says.
     pub attributes: Vec<Attribute<'a>>,
-    /// What it returns.
     pub results: Vec<Declaration<'a>>,
-    /// Its name.
     pub name: &'a str,
     /// What it takes: one declaration with one variable each.
     pub parameters: Vec<Declaration<'a>>,
@@ -288,7 +271,6 @@ impl Function<'_> {
 pub struct FunctionDirective<'a> {
     /// The word, without its dot.
     pub name: &'a str,
-    /// Its numbers.
     pub numbers: Vec<u64>,
     /// Its texts (`.pragma`).
     pub texts: Vec<&'a str>,
@@ -297,13 +279,11 @@ pub struct FunctionDirective<'a> {
 /// Something in a function.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Statement<'a> {
-    /// An instruction.
     Instruction(Instruction<'a>),
     /// A place to jump to.
     Label(&'a str),
     /// `.loc`: where the following instructions come from.
     Location(Location<'a>),
-    /// Variables.
     Variables(Declaration<'a>),
     /// `{ ... }`: names in it are its own.
     Block(Vec<Statement<'a>>),
@@ -330,7 +310,6 @@ pub struct Location<'a> {
     pub file: u64,
     /// Line, from 1; 0 if none.
     pub line: u64,
-    /// Column.
     pub column: u64,
     /// Label of the name of the function that was inlined, and bytes after it.
     pub function_name: Option<(&'a str, u64)>,
@@ -341,9 +320,7 @@ pub struct Location<'a> {
 /// `.file`
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File<'a> {
-    /// Its number.
     pub number: u64,
-    /// Its name.
     pub name: &'a str,
     /// Time stamp and size.
     pub stamp: Option<(u64, u64)>,
@@ -354,23 +331,19 @@ pub struct File<'a> {
 pub struct Section<'a> {
     /// Its name, with its dot.
     pub name: &'a str,
-    /// What is in it.
     pub data: Vec<SectionData<'a>>,
 }
 
 /// Something in a section.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SectionData<'a> {
-    /// A place.
     Label(&'a str),
     /// Numbers or addresses of a type.
     Values(ScalarType, Vec<SectionValue<'a>>),
 }
 
-/// A value in a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SectionValue<'a> {
-    /// A number.
     Integer(Integer),
     /// A label or a section's name, and bytes after it.
     Address(&'a str, i64),
@@ -378,7 +351,6 @@ pub enum SectionValue<'a> {
     Distance(&'a str, &'a str),
 }
 
-/// An instruction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Instruction<'a> {
     /// Where it was written, its guard included.
@@ -387,7 +359,6 @@ pub struct Instruction<'a> {
     pub guard: Option<Guard<'a>>,
     /// The opcode with all modifiers, as in `ld.global.v4.b32`.
     pub opcode: &'a str,
-    /// Its operands.
     pub operands: Vec<Operand<'a>>,
 }
 
@@ -443,7 +414,6 @@ impl<'a> Instruction<'a> {
 pub struct Guard<'a> {
     /// Whether it must not hold.
     pub negated: bool,
-    /// The predicate.
     pub predicate: &'a str,
 }
 
@@ -456,7 +426,6 @@ pub enum Operand<'a> {
     Component(&'a str, &'a str),
     /// The address of a variable and bytes after it.
     Symbol(&'a str, i64),
-    /// A whole number.
     Integer(Integer),
     /// A number with a point.
     Float(Float),
@@ -477,9 +446,7 @@ pub enum Operand<'a> {
 /// A place in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Address<'a> {
-    /// Where.
     pub base: AddressBase<'a>,
-    /// Bytes after that.
     pub offset: i64,
     /// What stands after a comma: coordinates in a tensor or texture, a sampler.
     pub rest: Vec<Operand<'a>>,
@@ -490,6 +457,5 @@ pub struct Address<'a> {
 pub enum AddressBase<'a> {
     /// A register or a variable.
     Name(&'a str),
-    /// A number.
     Absolute(u64),
 }

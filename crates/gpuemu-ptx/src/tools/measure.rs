@@ -39,14 +39,11 @@ pub struct ToolMeasures {
 #[derive(Debug)]
 pub struct Assembled {
     folder: TempDir,
-    /// The assembler.
     pub tool: ToolUse,
-    /// What it says.
     pub report: PtxasReport,
 }
 
 impl Assembled {
-    /// The machine code.
     pub fn cubin(&self) -> io::Result<Vec<u8>> {
         fs::read(self.folder.path().join(CUBIN))
     }

@@ -21,7 +21,6 @@ const REGISTER_PIECE: u64 = 256;
 /// A multiprocessor has this many parts, each with an equal share of the registers.
 const PARTS: u64 = 4;
 
-/// What one multiprocessor has.
 struct Multiprocessor {
     architecture: u32,
     warps: u64,

@@ -21,7 +21,6 @@ const STARTS: u32 = 10;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     pub time: Duration,
-    /// Of each stream.
     pub output_bytes: usize,
 }
 

@@ -20,7 +20,6 @@ const ASSEMBLERS: [&str; 2] = ["ptxas", "ptxas-blackwell"];
 /// A program that was found and says its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tool {
-    /// Where it is.
     pub path: PathBuf,
     /// Its version, as in `12.9.86`.
     pub version: String,
@@ -65,12 +64,10 @@ impl Toolchain {
         self
     }
 
-    /// Where was looked.
     pub fn search(&self) -> &ToolSearch {
         &self.search
     }
 
-    /// The compiler.
     pub fn nvcc(&self) -> Option<&Tool> {
         self.nvcc.as_ref()
     }

@@ -22,7 +22,6 @@ pub enum ExecutorError {
     Spawn {
         /// The program or script.
         program: PathBuf,
-        /// Why.
         message: String,
     },
     /// It took too long and was ended, with every process it had started.
@@ -50,7 +49,6 @@ pub enum ExecutorError {
     Raised {
         /// The script or callable.
         what: String,
-        /// Python's traceback.
         traceback: String,
         /// The end of its stderr.
         stderr: String,
@@ -61,7 +59,6 @@ pub enum ExecutorError {
         section("stderr", stderr)
     )]
     NoOutput {
-        /// The script.
         what: String,
         /// The end of its stderr.
         stderr: String,
@@ -93,7 +90,6 @@ pub enum ExecutorError {
     Protocol {
         /// The script or callable.
         what: String,
-        /// What was wrong.
         message: String,
     },
     /// There is no such module or function, or its import failed.

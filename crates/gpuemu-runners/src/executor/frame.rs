@@ -44,7 +44,6 @@ impl From<io::Error> for FrameError {
     }
 }
 
-/// Writes a frame.
 pub(super) fn write<T: Serialize>(stream: &mut impl Write, header: &T, blobs: &[&[u8]]) -> io::Result<()> {
     let lengths = blobs.iter().map(|blob| blob.len()).collect();
     let header = serde_json::to_vec(&Outgoing { blobs: lengths, header })?;

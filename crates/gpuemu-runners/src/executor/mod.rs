@@ -32,7 +32,6 @@ pub use pool::Pool;
 pub use warm::WarmScript;
 pub use watch::{Seen, Watch};
 
-/// Named tensors.
 pub type NamedTensors = Vec<(String, Tensor)>;
 
 /// What one call is given.
@@ -40,7 +39,6 @@ pub type NamedTensors = Vec<(String, Tensor)>;
 pub struct Arguments<'a> {
     /// The inputs, in the order of the op's signature.
     pub inputs: &'a [(String, Tensor)],
-    /// The op's parameters.
     pub parameters: &'a Map<String, Value>,
     /// How long the call may take. Where a warm script is still compared with a cold run, each of the two may.
     pub timeout: Duration,
@@ -48,7 +46,6 @@ pub struct Arguments<'a> {
 
 /// Something in Python that turns inputs into outputs.
 pub trait Program: Send {
-    /// Calls it.
     fn call(&mut self, arguments: &Arguments<'_>) -> Result<NamedTensors, ExecutorError>;
 
     /// The end of what the last call wrote to stderr, where what it returned turns out to be wrong.

@@ -73,7 +73,6 @@ impl Pool {
         scripts
     }
 
-    /// Ends idle workers.
     pub fn clear(&self) {
         let ended = std::mem::take(&mut *self.lock_idle());
         drop(ended);

@@ -33,7 +33,6 @@ impl Deadline {
 /// How a process that was run to its end came to it.
 #[derive(Debug)]
 pub(super) enum Ending {
-    /// It exited.
     Exited(io::Result<ExitStatus>),
     /// It was ended for the time it took.
     TimedOut,
@@ -46,9 +45,7 @@ pub(super) enum Ending {
 /// What a process left behind.
 #[derive(Debug)]
 pub(super) struct Run {
-    /// How it ended.
     pub ending: Ending,
-    /// What it printed.
     pub stdout: Vec<u8>,
     /// The end of its stderr.
     pub stderr: Tail,

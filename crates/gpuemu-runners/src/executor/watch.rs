@@ -25,25 +25,15 @@ pub struct Watch {
 pub enum Seen {
     /// It wrote over an input.
     InputModified {
-        /// The input.
         input: String,
         /// Elements of its storage that changed.
         elements: usize,
-        /// The first of them.
         first: usize,
     },
     /// An output lies in the memory of an input.
-    Aliasing {
-        /// The output.
-        output: String,
-        /// The input.
-        input: String,
-    },
+    Aliasing { output: String, input: String },
     /// An output of the call before changed.
-    OutputOverwritten {
-        /// That output.
-        output: String,
-    },
+    OutputOverwritten { output: String },
     /// It returned without having run the kernel.
     NotLaunched {
         /// What the kernel raised, if it was called at all.

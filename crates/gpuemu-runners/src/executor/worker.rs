@@ -203,7 +203,6 @@ impl Worker {
         }
     }
 
-    /// What it is for.
     pub(super) fn key(&self) -> &Key {
         &self.key
     }

@@ -15,7 +15,6 @@ use crate::kernels::facts::CaseFacts;
 
 /// Where PTX comes from: the file of a variant, or the kernel's own source if none is named.
 pub trait PtxSource: Send + Sync {
-    /// The text.
     fn ptx(&self, variant: Option<&str>) -> Result<Source, String>;
 
     /// Bytes of dynamic shared memory that the compiler of the kernel's own source asks for; known once it is compiled.
@@ -46,12 +45,10 @@ impl CompiledKernel {
         Self { name: name.into(), launch, source, programs: Mutex::new(HashMap::new()) }
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its launch table.
     pub fn launch_table(&self) -> &LaunchTable {
         &self.launch
     }

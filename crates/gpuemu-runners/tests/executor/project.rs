@@ -16,7 +16,6 @@ use tempfile::TempDir;
 
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The documented script.
 pub const MATMUL: &str = r#"
 import json, base64, sys
 import numpy as np

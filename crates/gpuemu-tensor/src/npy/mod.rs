@@ -30,7 +30,6 @@ pub enum NpyError {
         has: usize,
         /// Bytes that there should be.
         needs: usize,
-        /// The shape.
         shape: Vec<usize>,
         /// The elements' type, as NumPy writes it.
         descriptor: String,
@@ -52,7 +51,6 @@ pub enum NpyError {
     OtherType {
         /// The type in the file, as NumPy writes it.
         descriptor: String,
-        /// What was wanted.
         wanted: DType,
     },
 }
@@ -62,11 +60,8 @@ pub enum NpyError {
 pub struct Npy<'a> {
     /// The kind of the elements, a letter of NumPy's: `f`, `i`, `u`, `b` or `V`.
     pub kind: char,
-    /// Bytes of an element.
     pub element_bytes: usize,
-    /// The shape.
     pub shape: Vec<usize>,
-    /// The elements.
     pub data: &'a [u8],
 }
 

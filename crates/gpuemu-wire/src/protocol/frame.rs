@@ -28,7 +28,6 @@ pub enum FrameError {
 /// The parts of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// The JSON text.
     pub header: &'a [u8],
     /// The tensor bytes; none in a plain JSON message.
     pub payload: &'a [u8],

@@ -33,7 +33,6 @@ pub struct Arguments {
     output: Output,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let launch = OccupancyLaunch { block_threads: arguments.block, dynamic_shared_bytes: arguments.shared };
     let architectures = &arguments.architectures.architecture;

@@ -50,7 +50,6 @@ enum Action {
     },
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let mut session = Session::open(options)?;
     let project = session.project();

@@ -53,7 +53,6 @@ pub struct Arguments {
     output: ReportOutput,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let baseline = arguments.baseline.as_deref().map(baseline).transpose()?;
     let mut session = Session::open(options)?;

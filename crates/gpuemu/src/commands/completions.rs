@@ -15,7 +15,6 @@ pub struct Arguments {
     shell: Shell,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut crate::Arguments::command(), "gpuemu", &mut script);

@@ -58,7 +58,6 @@ enum Action {
     },
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let environment = Environment::of_process();
     match arguments.action {

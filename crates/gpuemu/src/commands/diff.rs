@@ -42,7 +42,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     if arguments.ptx.is_empty() && !arguments.architectures.architecture.is_empty() {
         let hint = "the architectures of a project's kernels are set by `architectures` of [lint] in gpuemu.toml";

@@ -64,7 +64,6 @@ struct ListArguments {
     format: Format,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let mut session = Session::open(options)?;
     match &arguments.action {
@@ -114,7 +113,6 @@ fn list(session: &mut Session, arguments: &ListArguments) -> Result<u8, Expected
     Ok(exit_code::PASSED)
 }
 
-/// A failure in one line.
 pub fn failure_line(result: &ValidationResult) -> String {
     let what = result.finding().map_or(String::new(), |finding| format!("{} [{}]", finding.check, finding.bug_class));
     let minimized = if result.minimized { " (minimized)" } else { "" };

@@ -81,7 +81,6 @@ pub struct Arguments {
     output: ReportOutput,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     if let Some(seconds) = arguments.seconds.filter(|seconds| !(*seconds > 0.0 && seconds.is_finite())) {
         return Err(ExpectedError::plain(format!("--seconds is {seconds}; it must be above 0")));

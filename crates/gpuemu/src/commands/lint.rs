@@ -89,7 +89,6 @@ impl From<Level> for Severity {
     }
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     if arguments.rules {
         return list_rules(&arguments.output);

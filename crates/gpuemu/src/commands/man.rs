@@ -16,7 +16,6 @@ pub struct Arguments {
     output: Option<PathBuf>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
     let definition = crate::Arguments::command();
     match &arguments.output {

@@ -39,7 +39,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let config = FuzzConfig { quick: arguments.quick, ..arguments.cases.config()? };
     let mut session = Session::open(options)?;

@@ -21,7 +21,6 @@ pub struct Arguments {
     machine: MachineOptions,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
     let checks = match arguments.check.as_slice() {
         [] => AccessCheck::ALL.to_vec(),

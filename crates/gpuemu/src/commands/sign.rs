@@ -37,7 +37,6 @@ pub struct KeyOption {
 }
 
 impl KeyOption {
-    /// The key.
     pub fn load(&self) -> Result<SigningKey, ExpectedError> {
         if let Some(path) = &self.key {
             return signing::read_private(path);
@@ -58,7 +57,6 @@ pub fn own_keys() -> Result<KeyFiles, ExpectedError> {
     Ok(KeyFiles::of(&home))
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
     let key = arguments.key.load()?;
     let Some(path) = &arguments.report else {
@@ -80,7 +78,6 @@ pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
     Ok(exit_code::PASSED)
 }
 
-/// A report from its bytes.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<RunReport, ExpectedError> {
     RunReport::from_json(bytes)
         .map_err(|error| ExpectedError::plain(format!("{} is not a report of gpuemu: {error}", path.display())))

@@ -54,7 +54,6 @@ pub struct Arguments {
     pub output: ReportOutput,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     if let Some(seed) = arguments.seed {
         let format = match arguments.output.format {

@@ -45,7 +45,6 @@ struct Verified<'a> {
     problem: Option<String>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
     let read = |path: &Path| {
         let bytes = std::fs::read(path);

@@ -17,7 +17,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
     let version = env!("CARGO_PKG_VERSION");
     match arguments.format {

@@ -55,7 +55,6 @@ pub struct SeedArgument {
 }
 
 impl SeedArgument {
-    /// The seed.
     pub fn value(&self) -> u64 {
         self.seed.or(self.option).unwrap_or_default()
     }

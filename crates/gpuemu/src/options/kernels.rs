@@ -26,7 +26,6 @@ fn architecture(text: &str) -> Result<String, String> {
     check_architecture(text).map(|()| text.to_string())
 }
 
-/// How files are looked at.
 #[derive(Debug, Default)]
 pub struct FileLook<'a> {
     /// Architectures to measure for.
@@ -67,7 +66,6 @@ pub fn look_at_project(options: &GlobalOptions, look: ProjectLook) -> Result<Art
     look_at_kernels(&mut Session::open(options)?, look)
 }
 
-/// Looks at the kernels of a project.
 pub fn look_at_kernels(session: &mut Session, look: ProjectLook) -> Result<ArtifactReport, ExpectedError> {
     let some = |list: Vec<String>| (!list.is_empty()).then_some(list);
     let request = InspectKernels {

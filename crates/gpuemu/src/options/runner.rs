@@ -12,7 +12,6 @@ pub enum RunnerArgument {
 }
 
 impl RunnerArgument {
-    /// For the corpus.
     pub fn choice(self) -> RunnerChoice {
         match self {
             RunnerArgument::Ptx => RunnerChoice::Ptx,

@@ -12,7 +12,6 @@ use super::style::{BAD, paint};
 pub struct ShownFinding {
     /// The check that found it.
     pub check: AccessCheck,
-    /// The finding.
     #[serde(flatten)]
     pub finding: AccessFinding,
     /// Bytes that the buffer has, where it is one of the arguments.

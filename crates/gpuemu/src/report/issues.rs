@@ -25,7 +25,6 @@ pub enum Weight {
     Error,
     /// Something was not run to its end.
     Unfinished,
-    /// It fails nothing.
     Remark,
 }
 
@@ -36,7 +35,6 @@ pub enum Subject {
     Op(String),
     /// A compiled kernel, by name.
     Kernel(String),
-    /// All of the run.
     Run,
 }
 
@@ -53,11 +51,9 @@ impl Subject {
 /// What programs want to know of a failed check, beside its words.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FailedCheck {
-    /// The check.
     pub check: Check,
     /// What kind of bug it looks like.
     pub bug_class: String,
-    /// The dtype.
     pub dtype: DType,
     /// Seed of the case that shows it best.
     #[serde(with = "seed_text")]
@@ -80,13 +76,11 @@ pub struct Issue {
     pub rule: IssueRule,
     /// How it is shown.
     pub severity: Severity,
-    /// How it weighs.
     pub weight: Weight,
     /// What it is about.
     pub subject: Subject,
     /// In one line, without the subject.
     pub summary: String,
-    /// More lines.
     pub details: Vec<String>,
     /// The command that shows it again.
     pub replay: Option<String>,

@@ -16,18 +16,15 @@ pub struct Place {
     pub line: Option<u64>,
     /// The column, from 1.
     pub column: Option<u64>,
-    /// What is there.
     pub what: String,
 }
 
 /// What the files of a report are relative to.
 #[derive(Debug, Clone)]
 pub struct Roots {
-    /// The project's folder.
     project: PathBuf,
     /// The repository's root; the project's folder where there is no repository.
     repository: PathBuf,
-    /// The configuration file.
     config: PathBuf,
 }
 

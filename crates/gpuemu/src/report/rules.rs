@@ -88,7 +88,6 @@ impl IssueRule {
         )
     }
 
-    /// Something worth knowing.
     pub fn remark() -> Self {
         Self::new(
             "run/remark",

@@ -2,10 +2,8 @@
 
 use anstyle::{AnsiColor, Style};
 
-/// What passed.
 pub const GOOD: Style = AnsiColor::Green.on_default().bold();
 
-/// What failed.
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
 
 /// What is worth a look.
@@ -14,7 +12,6 @@ pub const WARNING: Style = AnsiColor::Yellow.on_default();
 /// What can be typed.
 pub const COMMAND: Style = AnsiColor::Cyan.on_default();
 
-/// Text in a style.
 pub fn paint(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }

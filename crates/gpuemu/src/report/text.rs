@@ -11,7 +11,6 @@ use super::style::{BAD, COMMAND, GOOD, WARNING, paint};
 /// Failures of one op that are shown.
 const SHOWN_FAILURES: usize = 3;
 
-/// The report on a run.
 pub fn run(report: &RunReport) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

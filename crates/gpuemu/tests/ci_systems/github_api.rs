@@ -9,9 +9,7 @@ use serde_json::{Value, json};
 /// A comment of the pull request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comment {
-    /// Its number.
     pub id: u64,
-    /// Its text.
     pub body: String,
 }
 
@@ -30,7 +28,6 @@ pub struct Served {
 pub struct GithubApi {
     /// Its address, as `GITHUB_API_URL` has it.
     pub url: String,
-    /// What it knows.
     pub served: Arc<Mutex<Served>>,
 }
 
@@ -54,7 +51,6 @@ impl GithubApi {
         std::mem::take(&mut self.served.lock().unwrap().requests).into_iter().map(|(method, _)| method).collect()
     }
 
-    /// The comments.
     pub fn comments(&self) -> Vec<Comment> {
         self.served.lock().unwrap().comments.clone()
     }

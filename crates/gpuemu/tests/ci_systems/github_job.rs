@@ -24,7 +24,6 @@ pub struct StepsRun {
     pub used: Vec<(String, BTreeMap<String, String>)>,
     /// What was printed, on both streams.
     pub log: String,
-    /// The outputs.
     pub outputs: BTreeMap<String, String>,
     /// Whether a step failed.
     pub failed: bool,
@@ -51,7 +50,6 @@ impl StepsRun {
 
 /// A machine of GitHub's on which one job runs.
 pub struct GithubJob {
-    /// The checkout.
     pub workspace: PathBuf,
     /// Everything else of the machine.
     pub machine: TempDir,

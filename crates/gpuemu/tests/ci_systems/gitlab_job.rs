@@ -11,7 +11,6 @@ use tempfile::TempDir;
 use super::packages::Packages;
 use super::{programs, yaml};
 
-/// A pipeline.
 pub struct Pipeline {
     file: Value,
     variables: BTreeMap<String, String>,
@@ -30,7 +29,6 @@ pub enum Image<'packages> {
 
 /// How a job ended.
 pub struct JobRun {
-    /// Its exit status.
     pub status: i32,
     /// What was printed, on both streams.
     pub log: String,

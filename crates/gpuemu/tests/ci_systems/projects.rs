@@ -7,7 +7,6 @@ fn config(kernels: &str, op: &str) -> String {
     format!("[project]\nname = \"checked\"\nframework = \"numpy\"\n\n[ci]\nfuzz_iterations = 40\n\n{kernels}{op}")
 }
 
-/// A right kernel.
 pub fn passing() -> Project {
     let project = Project::without_python();
     let op = "[[ops]]\nname = \"softmax\"\nkernel = \"softmax\"\ndtypes = [\"float32\"]\n";

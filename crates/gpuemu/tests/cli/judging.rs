@@ -5,7 +5,6 @@ use serde_json::Value;
 
 use crate::fixture::{Project, text_of};
 
-/// A project with one op.
 fn project(op: &str, files: &[(&str, &str)]) -> Option<Project> {
     let project = Project::new()?;
     let head = "[project]\nname = \"p\"\nframework = \"numpy\"\n\n[validation]\nseed = 3\n\n[[ops]]\n";

@@ -13,7 +13,6 @@ const PAIRS: [&str; 4] = ["relu_one_more", "sum_tree_no_barrier", "layernorm_tai
 /// Where the project is said to lie: in a folder of a repository, on no machine at all.
 const CONFIGURATION: &str = "/repository/kernels/gpuemu.toml";
 
-/// Pairs of the corpus as a project.
 pub fn corpus_project(pairs: &[&str]) -> Project {
     let project = Project::without_python();
     let named: Vec<&str> = pairs.iter().flat_map(|pair| ["--kernel", pair]).collect();

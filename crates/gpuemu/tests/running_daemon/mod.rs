@@ -13,7 +13,6 @@ use tempfile::TempDir;
 /// How long anything may take before a test gives up.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The daemon.
 pub struct RunningDaemon {
     /// Its folder and that of the project are in here.
     pub folder: TempDir,
@@ -79,12 +78,10 @@ impl RunningDaemon {
         }
     }
 
-    /// Its socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("home/gpuemu.sock")
     }
 
-    /// A typed client.
     pub fn client(&self) -> Client {
         Client::connect(&self.socket(), PATIENCE).unwrap()
     }

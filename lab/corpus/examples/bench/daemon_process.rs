@@ -52,12 +52,10 @@ impl DaemonProcess {
         Some(daemon)
     }
 
-    /// Its socket.
     pub fn socket(&self) -> PathBuf {
         self.folder.path().join("home/gpuemu.sock")
     }
 
-    /// A client of it.
     pub fn client(&self) -> Option<Client> {
         Client::connect(&self.socket(), PATIENCE).ok()
     }

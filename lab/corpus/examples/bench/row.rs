@@ -7,11 +7,9 @@ use serde::{Deserialize, Serialize};
 /// A figure beside its peer's.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Row {
-    /// What was measured.
     pub name: String,
     /// Unit of both figures.
     pub unit: Cow<'static, str>,
-    /// Ours, a median.
     pub ours: f64,
     /// The peer's, a median of the same run; absent where it could not be had.
     pub peer: Option<f64>,
@@ -24,7 +22,6 @@ pub struct Row {
 }
 
 impl Row {
-    /// Less is better.
     pub fn time(name: &str, ours_seconds: f64, peer_seconds: Option<f64>, peer_name: &str, note: &str) -> Self {
         Self {
             name: name.to_string(),
@@ -37,7 +34,6 @@ impl Row {
         }
     }
 
-    /// More is better.
     pub fn rate(name: &str, unit: &'static str, ours: f64, peer: Option<f64>, peer_name: &str, note: &str) -> Self {
         let ratio = peer.map(|peer| ours / peer);
         Self {

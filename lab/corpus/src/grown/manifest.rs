@@ -49,19 +49,15 @@ pub const CLASSES: &[&str] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Language {
-    /// Triton, compiled.
     Triton,
     /// CUDA C++, compiled.
     Cuda,
-    /// Python functions.
     Python,
 }
 
 impl Language {
-    /// All of them.
     pub const ALL: [Language; 3] = [Language::Triton, Language::Cuda, Language::Python];
 
-    /// Its folder.
     pub fn folder(self) -> &'static str {
         match self {
             Language::Triton => "triton",
@@ -113,7 +109,6 @@ impl fmt::Display for CaughtBy {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pair {
-    /// Its name, unique.
     pub name: String,
     /// The kind of its bug, one of [`CLASSES`].
     pub class: String,
@@ -121,7 +116,6 @@ pub struct Pair {
     pub says: String,
     /// The right twin: a kernel of the launch tables, or a function of a module.
     pub right: String,
-    /// The wrong twin.
     pub wrong: String,
     /// What may report the wrong one; one of them must.
     pub caught_by: Vec<CaughtBy>,

@@ -21,8 +21,6 @@ fn file(path: &str) -> Option<&'static str> {
 /// Which of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
-    /// The right one.
     Right,
-    /// The wrong one.
     Wrong,
 }

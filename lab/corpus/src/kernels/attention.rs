@@ -76,7 +76,6 @@ impl<'a, R: Real> Setting<'a, R> {
         (0..buffer.shape()[3]).map(|column| load(buffer, start + column as isize * strides[3])).collect()
     }
 
-    /// Whether a query sees a key.
     pub fn sees(&self, plan: &Plan, query: usize, key: usize) -> Result<bool, RunnerError> {
         let shift = if self.bottom_right { self.keys as isize - self.queries as isize } else { 0 };
         let (own, place) = (query as isize + shift, key as isize);

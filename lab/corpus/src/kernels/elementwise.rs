@@ -124,7 +124,6 @@ pub(crate) fn hyperbolic<R: Real>(x: R, style: &Style) -> R {
     }
 }
 
-/// tanh x.
 pub fn tanh<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), RunnerError> {
     let argument = R::new(plan.mutation.argument() * plan.mutation.constant());
     let style = plan.style;

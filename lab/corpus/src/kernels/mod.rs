@@ -22,11 +22,9 @@ use crate::style::Style;
 pub struct Plan {
     /// How it is written.
     pub style: Style,
-    /// What is wrong.
     pub mutation: Option<Mutation>,
 }
 
-/// A kernel's body.
 pub type Body = fn(&mut Invocation<'_>, &Plan) -> Result<(), RunnerError>;
 
 /// A kernel that can be run in float32 and evaluated in float64.
@@ -52,47 +50,27 @@ macro_rules! kernel {
 pub mod all {
     use super::*;
 
-    /// relu.
     pub const RELU: Kernel = kernel!("relu", elementwise::relu);
-    /// leaky_relu.
     pub const LEAKY_RELU: Kernel = kernel!("leaky_relu", elementwise::leaky_relu);
-    /// elu.
     pub const ELU: Kernel = kernel!("elu", elementwise::elu);
-    /// sigmoid.
     pub const SIGMOID: Kernel = kernel!("sigmoid", elementwise::sigmoid);
-    /// silu.
     pub const SILU: Kernel = kernel!("silu", elementwise::silu);
-    /// tanh.
     pub const TANH: Kernel = kernel!("tanh", elementwise::tanh);
-    /// gelu, erf form.
     pub const GELU: Kernel = kernel!("gelu", elementwise::gelu);
-    /// gelu, tanh form.
     pub const GELU_TANH: Kernel = kernel!("gelu_tanh", elementwise::gelu_tanh);
-    /// swiglu.
     pub const SWIGLU: Kernel = kernel!("swiglu", elementwise::swiglu);
-    /// rope.
     pub const ROPE: Kernel = kernel!("rope", rope::rope);
-    /// softmax.
     pub const SOFTMAX: Kernel = kernel!("softmax", softmax::softmax);
-    /// log_softmax.
     pub const LOG_SOFTMAX: Kernel = kernel!("log_softmax", softmax::log_softmax);
-    /// cross_entropy.
     pub const CROSS_ENTROPY: Kernel = kernel!("cross_entropy", softmax::cross_entropy);
-    /// sum.
     pub const SUM: Kernel = kernel!("sum", reduction::sum);
-    /// mean.
     pub const MEAN: Kernel = kernel!("mean", reduction::mean);
-    /// max.
     pub const MAX: Kernel = kernel!("max", reduction::max);
-    /// cumsum.
     pub const CUMSUM: Kernel = kernel!("cumsum", reduction::cumsum);
-    /// layernorm.
     pub const LAYERNORM: Kernel = kernel!("layernorm", normalisation::layernorm);
-    /// rmsnorm.
     pub const RMSNORM: Kernel = kernel!("rmsnorm", normalisation::rmsnorm);
     /// l2norm.
     pub const L2NORM: Kernel = kernel!("l2norm", normalisation::l2norm);
-    /// matmul.
     pub const MATMUL: Kernel = kernel!("matmul", matmul::matmul);
     /// attention, one program per query row.
     pub const ATTENTION: Kernel = kernel!("attention", attention::attention);
@@ -106,7 +84,6 @@ pub(crate) fn required(inputs: &[Option<Buffer>], index: usize) -> Result<&Buffe
     inputs.get(index).and_then(Option::as_ref).ok_or_else(missing)
 }
 
-/// An optional input by name.
 pub(crate) fn optional<'a>(inputs: &'a [Option<Buffer>], schema: &Schema, name: &str) -> Option<&'a Buffer> {
     let index = schema.inputs.iter().position(|spec| spec.name == name)?;
     inputs.get(index)?.as_ref()

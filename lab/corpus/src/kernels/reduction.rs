@@ -44,7 +44,6 @@ pub fn mean<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), Runne
     })
 }
 
-/// max x.
 pub fn max<R: Real>(call: &mut Invocation<'_>, plan: &Plan) -> Result<(), RunnerError> {
     let propagate = call.parameters.flag("propagate_nan");
     let from_zero = plan.mutation.is(Mutation::Overwrite);

@@ -21,11 +21,9 @@ use crate::published::{Entry, KERNELS, Role, RunnerChoice};
 /// A measure of both kernels of a pair.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Measure {
-    /// Its name.
     pub name: &'static str,
     /// Of the right kernel; nothing if not measured.
     pub right: Option<u64>,
-    /// Of the wrong one.
     pub wrong: Option<u64>,
 }
 
@@ -66,7 +64,6 @@ pub struct Compared {
     pub measures: Vec<Measure>,
     /// Fingerprints of the constants of both.
     pub fingerprints: [String; 2],
-    /// Constants that differ.
     pub constants: Vec<ConstantChange>,
     /// Compiled forms that both kernels have: one for each dtype and tile.
     pub forms: usize,
@@ -95,9 +92,7 @@ impl Compared {
 /// A wrong kernel and the right one.
 #[derive(Debug, Clone)]
 pub struct Pair {
-    /// The wrong kernel.
     pub bug: Entry,
-    /// The right one.
     pub control: Entry,
     /// What their code shows; nothing where they are not compiled.
     pub compared: Option<Compared>,

@@ -77,9 +77,7 @@ pub fn case_share(subject: &Subject, outputs: &[Buffer], expectations: &[Expecta
 /// The headroom of one op and dtype.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Headroom {
-    /// The op.
     pub op: &'static str,
-    /// The dtype.
     pub dtype: DType,
     /// Of the published kernels.
     pub published: Gap,

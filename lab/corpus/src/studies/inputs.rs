@@ -21,7 +21,6 @@ use crate::visibility::{Visibility, visibility};
 /// A kind of input, by its published name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedStrategy {
-    /// The name.
     pub name: &'static str,
     /// How values are drawn.
     pub strategy: Strategy,
@@ -70,7 +69,6 @@ pub struct CheckFound {
 /// What was found of one kernel with one kind of input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Found {
-    /// Cases.
     pub cases: usize,
     /// Cases about which nothing could be said.
     pub undetermined: usize,
@@ -101,13 +99,10 @@ impl Found {
 /// One kernel with one kind of input.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The kernel.
     pub entry: Entry,
     /// The kind of input.
     pub strategy: NamedStrategy,
-    /// What ran it.
     pub runner: RunnerKind,
-    /// What was found.
     pub found: Found,
 }
 
@@ -116,7 +111,6 @@ pub struct Row {
 pub struct Total {
     /// All cases of kernels of a role.
     pub found: Found,
-    /// Kernels.
     pub kernels: usize,
     /// Kernels that each of [`CHECKS`] flags at least once.
     pub flagged: [usize; CHECKS.len()],

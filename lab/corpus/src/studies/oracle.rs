@@ -16,7 +16,6 @@ use crate::published::{Entry, KERNELS, Role, RunnerChoice};
 
 /// A check that is tried: its name, and the error it allows for a dtype.
 pub struct UsualCheck {
-    /// Its name.
     pub name: &'static str,
     allowed: fn(DType) -> Tolerance,
 }
@@ -62,9 +61,7 @@ pub const ROWS: usize = 16;
 pub struct Answer {
     /// The shape, by its name in [`SHAPES`].
     pub shape: &'static str,
-    /// The inputs.
     pub inputs: &'static str,
-    /// The dtype.
     pub dtype: DType,
     /// For each of [`CHECKS`] whether it accepts; nothing where the kernel does not cover the shape.
     pub accepted: Option<Vec<bool>>,
@@ -73,13 +70,10 @@ pub struct Answer {
 /// One kernel of the study.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The kernel.
     pub entry: Entry,
-    /// What ran it.
     pub runner: RunnerKind,
     /// What the usual checks said.
     pub answers: Vec<Answer>,
-    /// Our cases.
     pub counts: CaseCounts,
 }
 

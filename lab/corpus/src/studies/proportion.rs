@@ -8,9 +8,7 @@ const QUANTILE: f64 = 1.959_963_984_540_054;
 /// A part of a whole, with Wilson's interval at 95 %.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Proportion {
-    /// How many.
     pub part: usize,
-    /// Of how many.
     pub whole: usize,
     /// Their share; none of nothing.
     pub share: Option<f64>,

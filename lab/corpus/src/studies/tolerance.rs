@@ -55,7 +55,6 @@ pub enum CaseInputs {
 }
 
 impl CaseInputs {
-    /// Both.
     pub const ALL: [CaseInputs; 2] = [CaseInputs::Published, CaseInputs::Ours];
 
     /// The name used in reports.
@@ -66,7 +65,6 @@ impl CaseInputs {
         }
     }
 
-    /// In words.
     pub const fn words(self) -> &'static str {
         match self {
             CaseInputs::Published => "the published inputs",
@@ -93,7 +91,6 @@ impl CaseInputs {
     }
 }
 
-/// What one rule found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct RuleFound {
     /// Cases that it flags.
@@ -109,7 +106,6 @@ pub struct RuleFound {
 /// What all rules found in a set of cases.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Found {
-    /// Cases.
     pub cases: usize,
     /// Cases about which nothing could be said.
     pub undetermined: usize,
@@ -155,15 +151,11 @@ impl Found {
 /// One kernel with one kind of inputs.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// The kernel.
     pub entry: Entry,
-    /// Its inputs.
     pub inputs: CaseInputs,
-    /// What ran it.
     pub runner: RunnerKind,
     /// atol and rtol, by dtype, that its control was calibrated to.
     pub calibrated: Vec<(DType, f64)>,
-    /// What was found.
     pub found: Found,
 }
 

@@ -19,7 +19,6 @@ use crate::daemon_process::{DaemonProcess, PATIENCE, at_home, program, project, 
 use crate::records::record;
 use crate::requests::{right_answer, stored};
 
-/// The campaign.
 pub const CAMPAIGN: Campaign = Campaign {
     name: "confusion",
     about: "two projects and daemons, stale sockets, other versions, clocks, deaths in mid-job, resent requests",

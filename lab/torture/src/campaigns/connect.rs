@@ -16,7 +16,6 @@ use gpuemu_wire::{Connection, TransportError, sp};
 use crate::campaign::{Campaign, Ended, Extent};
 use crate::daemon_process::{DaemonProcess, NOBODY, PATIENCE, at_home, copied, listens, program, unprivileged};
 
-/// The campaign.
 pub const CAMPAIGN: Campaign =
     Campaign { name: "connect", about: "other users, links and files in the way, modes under any umask", run };
 

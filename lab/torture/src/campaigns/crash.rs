@@ -15,7 +15,6 @@ use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::daemon_process::{DaemonProcess, PATIENCE};
 use crate::requests::right_answer;
 
-/// The campaign.
 pub const CAMPAIGN: Campaign =
     Campaign { name: "crash", about: "kill -9 at random moments under writes of 8 clients", run };
 

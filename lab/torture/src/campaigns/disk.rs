@@ -12,7 +12,6 @@ use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::daemon_process::{DaemonProcess, at_home, copied, listens, program, unprivileged};
 use crate::requests::{right_answer, stored_runs};
 
-/// The campaign.
 pub const CAMPAIGN: Campaign =
     Campaign { name: "disk", about: "no room on the disk, and homes that cannot be written", run };
 

@@ -11,7 +11,6 @@ use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::daemon_process::{DaemonProcess, PATIENCE};
 use crate::mixed::{Kept, MixedClient, Projects, Question, Share};
 
-/// The campaign.
 pub const CAMPAIGN: Campaign = Campaign { name: "load", about: "64 clients with 1,000 mixed requests each", run };
 
 const CLIENTS: u64 = 64;

@@ -14,7 +14,6 @@ use crate::history::History;
 use crate::kernel_project::kernel_project;
 use crate::mixed::{MixedClient, Projects, Question, Share};
 
-/// The campaign.
 pub const CAMPAIGN: Campaign =
     Campaign { name: "memory", about: "memory, files and threads of the daemon over 1,000,000 requests", run };
 

@@ -16,7 +16,6 @@ mod volume;
 
 use crate::campaign::Campaign;
 
-/// All of them.
 pub const CAMPAIGNS: &[Campaign] = &[
     crash::CAMPAIGN,
     power_loss::CAMPAIGN,

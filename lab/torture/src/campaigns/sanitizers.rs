@@ -5,7 +5,6 @@ use std::process::{Command, Stdio};
 
 use crate::campaign::{Campaign, Ended, Extent};
 
-/// The campaign.
 pub const CAMPAIGN: Campaign =
     Campaign { name: "sanitizers", about: "the tests of all unsafe code under AddressSanitizer", run };
 

@@ -9,7 +9,6 @@ use redb::{Database, TableDefinition};
 use crate::campaign::{Campaign, Ended, Extent};
 use crate::records::record;
 
-/// The campaign.
 pub const CAMPAIGN: Campaign =
     Campaign { name: "upgrades", about: "stores that every earlier version wrote, and one of a later version", run };
 

@@ -7,7 +7,6 @@ use crate::daemon_process::DaemonProcess;
 use crate::history::History;
 use crate::kernel_project::{RIGHT, WRONG, kernel_project};
 
-/// The campaign.
 pub const CAMPAIGN: Campaign =
     Campaign { name: "volume", about: "1,000,000 stored results: every question is answered within a second", run };
 

@@ -5,7 +5,6 @@ use gpuemu_wire::sp;
 
 use super::Target;
 
-/// The target.
 pub const TARGET: Target = Target {
     name: "frame",
     run,

@@ -19,9 +19,7 @@ pub use mutation::{NUMBERS, mutated};
 
 /// A place at which bytes of others are read.
 pub struct Target {
-    /// Its name.
     pub name: &'static str,
-    /// Reads bytes.
     pub run: fn(&[u8]),
     /// Words that mean something there.
     pub words: &'static [&'static str],
@@ -31,7 +29,6 @@ pub struct Target {
     pub thousands_short: u64,
 }
 
-/// All of them.
 pub const TARGETS: &[Target] = &[
     frame::TARGET,
     connection::TARGET,
@@ -44,7 +41,6 @@ pub const TARGETS: &[Target] = &[
     shared_memory::TARGET,
 ];
 
-/// The target of a name.
 pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }

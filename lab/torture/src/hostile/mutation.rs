@@ -2,7 +2,6 @@
 
 use gpuemu_tensor::Stream;
 
-/// The largest input.
 const MOST_BYTES: usize = 1 << 16;
 
 /// Numbers at limits, as text.

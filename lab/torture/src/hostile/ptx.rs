@@ -8,7 +8,6 @@ use gpuemu_ptx::{Source, metrics};
 
 use super::Target;
 
-/// The target.
 pub const TARGET: Target = Target {
     name: "ptx",
     run,

@@ -13,7 +13,6 @@ use tempfile::TempDir;
 use super::Target;
 use super::workplace::folder;
 
-/// The target.
 pub const TARGET: Target = Target {
     name: "request",
     run,

@@ -6,7 +6,6 @@ use gpuemu_wire::protocol::{Frame, Response};
 use super::Target;
 use super::tensor::read;
 
-/// The target.
 pub const TARGET: Target = Target {
     name: "response",
     run,

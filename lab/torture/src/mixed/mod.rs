@@ -21,9 +21,7 @@ pub type Share = (Question, u64);
 /// What a client asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Question {
-    /// Ping.
     Ping,
-    /// Status.
     Status,
     /// The ops of a project with two.
     Ops,
@@ -31,15 +29,12 @@ pub enum Question {
     Right,
     /// A wrong output, judged and kept.
     Wrong,
-    /// A generated case.
     Case,
     /// A generated case and then an output for it, judged and kept: two requests.
     Submit,
     /// Results of the client's own, kept.
     Record,
-    /// Stored results.
     Results,
-    /// Stored failures.
     Failures,
     /// The report on what is stored.
     Report,
@@ -54,14 +49,11 @@ pub enum Question {
 /// What was kept because the daemon said so.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Kept {
-    /// Results.
     pub results: u64,
-    /// Of them failures.
     pub failures: u64,
 }
 
 impl Kept {
-    /// Both together.
     pub fn and(self, other: Self) -> Self {
         Self { results: self.results + other.results, failures: self.failures + other.failures }
     }
@@ -92,7 +84,6 @@ impl Projects {
     }
 }
 
-/// A client.
 pub struct MixedClient {
     client: Client,
     choices: Stream,
@@ -139,7 +130,6 @@ impl MixedClient {
         asked.map_err(|problem| format!("{question:?}: {problem}"))
     }
 
-    /// Asks and counts.
     fn call(&mut self, request: &Request) -> Result<Response, String> {
         let response = self.client.call(request).map_err(|error| error.to_string())?;
         self.answered += 1;

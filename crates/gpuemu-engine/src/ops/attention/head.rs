@@ -23,7 +23,6 @@ impl Sight<'_> {
         Self { range, mask: None, bias: None }
     }
 
-    /// Whether it sees a key.
     pub fn sees(&self, key: usize) -> bool {
         self.range.contains(&key) && self.mask.is_none_or(|mask| mask[key] != 0.0)
     }
@@ -38,7 +37,6 @@ pub(super) struct Merging {
 
 /// The keys and values that some queries look at.
 pub(super) struct Head<'a> {
-    /// Keys.
     pub keys: usize,
     /// Elements of a key and of a value.
     pub width: usize,
@@ -46,11 +44,9 @@ pub(super) struct Head<'a> {
     pub k: &'a [f64],
     /// Values, one after the other.
     pub v: &'a [f64],
-    /// Keys as columns.
     pub key_panels: Panels,
     /// The keys' subnormal elements, where those may count as zero.
     pub subnormal_panels: Option<Panels>,
-    /// Values as rows.
     pub value_panels: Panels,
     /// The largest |k| of each element.
     reach: Vec<f64>,

@@ -8,7 +8,6 @@ use crate::ops::rounded::ANY_OVERFLOW;
 use crate::ops::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::schema::{Scalar, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin(

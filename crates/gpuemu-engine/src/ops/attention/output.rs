@@ -22,7 +22,6 @@ const QUERIES: usize = 64;
 /// Outputs and log-sum-exps, query after query.
 #[derive(Default)]
 pub(super) struct Attended {
-    /// Outputs.
     pub out: Expectation,
     /// Log-sum-exps.
     pub lse: Expectation,

@@ -43,7 +43,6 @@ pub(super) enum Outcome {
     Poisoned,
     /// A score is +Inf.
     Highest,
-    /// An ordinary softmax.
     Ordinary(Weighed),
 }
 

@@ -8,13 +8,11 @@ use crate::ops::exponential::{SMALL, exp, small_expm1};
 /// A row of weights that is an ordinary softmax.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Weighed {
-    /// The largest score.
     pub maximum: f64,
     /// Σ exp(score − maximum).
     pub sum: f64,
     /// Σ p·e.
     pub total_error: f64,
-    /// The largest e.
     pub largest_error: f64,
     /// Σ p·(maximum − score).
     pub spread: f64,

@@ -27,7 +27,6 @@ fn described(schema: Schema) -> Schema {
 const SILU_BOUND: &str = "|dy|*ds + 2*u*|y|, with ds = (1 + |x|(1-s))*dsigmoid + s*|x|*(dsigmoid + u) + \
     u*(3*s*|x|(1-s) + 2*|s'|), s = sigmoid(x), s' = s*(1 + x(1-s))";
 
-/// silu_backward.
 pub(in crate::ops) fn silu_op() -> BuiltIn {
     BuiltIn::new(
         described(Schema::builtin("silu_backward", "grad_output[...] input[...] -> grad_input[...]"))
@@ -73,7 +72,6 @@ pub(in crate::ops) fn gelu_op() -> BuiltIn {
     )
 }
 
-/// swiglu_backward.
 pub(in crate::ops) fn swiglu_op() -> BuiltIn {
     let signature = "grad_output[...,H] gate[...,H] up[...,H] -> grad_gate[...,H] grad_up[...,H]";
     BuiltIn::new(

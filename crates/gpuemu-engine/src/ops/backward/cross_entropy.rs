@@ -6,7 +6,6 @@ use crate::ops::rounded::ANY_OVERFLOW;
 use crate::ops::{Arithmetic, BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin(

@@ -8,7 +8,6 @@ use crate::ops::rounded::ANY_OVERFLOW;
 use crate::ops::{Arithmetic, BuiltIn, Call, ExcuseKind, Expectation, OpError, Overflow, Rounded};
 use crate::schema::{Property, Scalar, Schema, Units};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin(

@@ -19,7 +19,6 @@ fn described(schema: Schema) -> Schema {
         .amplified_by(&[Strategy::Regular, Strategy::Shifted])
 }
 
-/// softmax_backward.
 pub(in crate::ops) fn op() -> BuiltIn {
     let signature = "grad_output[...,H] output[...,H] in probability -> grad_input[...,H]";
     BuiltIn::new(
@@ -41,7 +40,6 @@ pub(in crate::ops) fn op() -> BuiltIn {
     )
 }
 
-/// log_softmax_backward.
 pub(in crate::ops) fn logarithm_op() -> BuiltIn {
     let signature = "grad_output[...,H] output[...,H] -> grad_input[...,H]";
     BuiltIn::new(

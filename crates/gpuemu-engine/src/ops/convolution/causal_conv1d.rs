@@ -7,7 +7,6 @@ use crate::ops::elementwise::silu::{MINUS_INFINITY, silu};
 use crate::ops::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::schema::{Scalar, Schema, Units};
 
-/// Over a sequence.
 pub(in crate::ops) fn op() -> BuiltIn {
     let signature = "x[B,D,L] weight[D,K] bias?[D] initial_states?[B,D,K-1] silu_activation:bool=false -> out[B,D,L] final_states?[B,D,K-1]";
     let schema = Schema::builtin("causal_conv1d", signature)

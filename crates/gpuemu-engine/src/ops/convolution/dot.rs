@@ -32,7 +32,6 @@ impl Products {
 /// A sum of products on its way.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Dot {
-    /// Its value.
     pub value: f64,
     magnitude: f64,
     finite: f64,
@@ -44,21 +43,18 @@ pub(super) struct Dot {
 /// A padding of zeros times Inf or NaN is NaN; kernels that leave padding out have nothing there.
 pub(super) const PADDED: ExcuseKind = ExcuseKind::Overflow { nan: true, infinite: false, value: None };
 
-/// Why.
 pub(super) const PADDED_REASON: &str = "padding times a weight that is not finite";
 
 /// What overflows in a sum of products.
 pub(super) const MAGNITUDE: &str = "|input||weight|";
 
 impl Dot {
-    /// Starts from a bias.
     pub fn starting(bias: Option<f64>) -> Self {
         let value = bias.unwrap_or(0.0);
         let finite = if value.is_finite() { value.abs() } else { 0.0 };
         Self { value, magnitude: value.abs(), finite, ..Self::default() }
     }
 
-    /// Adds a product.
     #[inline]
     pub fn add(&mut self, x: f64, weight: f64, flush: f64) {
         let product = x * weight;

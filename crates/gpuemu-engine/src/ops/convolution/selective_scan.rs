@@ -6,7 +6,6 @@ use crate::ops::elementwise::silu::silu;
 use crate::ops::{Arithmetic, BuiltIn, Call, ExcuseKind, Expectation, OpError, Rounded};
 use crate::schema::{Scalar, Schema};
 
-/// Over a sequence.
 pub(in crate::ops) fn op() -> BuiltIn {
     let signature = "u[N,E,L] delta[N,E,L] in non_negative unless delta_softplus A[E,S] in non_positive B[N,S,L] C[N,S,L] D?[E] z?[N,E,L] delta_bias?[E] in non_negative unless delta_softplus delta_softplus:bool=false -> out[N,E,L]";
     let schema = Schema::builtin("selective_scan", signature)

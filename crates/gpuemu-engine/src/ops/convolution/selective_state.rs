@@ -53,7 +53,6 @@ impl State {
         Self { value, magnitude, error: 0.0, total: 0.0, overflow, unsure, begun, largest: 0.0, smallest: 0.0 }
     }
 
-    /// Takes a step.
     pub fn advance(&mut self, arithmetic: &Arithmetic, step: &Step) {
         let units = &arithmetic.units;
         let exponent = arithmetic.multiply(step.delta, Rounded::exact(step.decay));

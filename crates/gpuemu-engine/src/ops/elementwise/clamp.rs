@@ -4,7 +4,6 @@ use crate::case::Strategy;
 use crate::ops::{Arithmetic, BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("clamp", "input[...] min:float=-1.0 max:float=1.0 -> out[...]")

@@ -6,7 +6,6 @@ use crate::ops::elementwise::sums::power_of_two;
 use crate::ops::{Arithmetic, BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("dropout", "input[...] mask:bool[...] p:float=0.5 -> out[...]")

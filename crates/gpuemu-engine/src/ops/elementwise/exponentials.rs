@@ -30,7 +30,6 @@ fn expect_exp(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
     })
 }
 
-/// ln x.
 pub(in crate::ops) fn log_op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("log", "input[...] -> out[...]")

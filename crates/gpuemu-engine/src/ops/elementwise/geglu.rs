@@ -8,7 +8,6 @@ use crate::ops::rounded::ANY_OVERFLOW;
 use crate::ops::{Arithmetic, BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("geglu", "gate[...,H] up[...,H] approximate_tanh:bool=false -> out[...,H]")

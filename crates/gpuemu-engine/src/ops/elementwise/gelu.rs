@@ -11,7 +11,6 @@ const INVERSE_SQRT_2: f64 = std::f64::consts::FRAC_1_SQRT_2;
 const TANH_SCALE: f64 = 0.797_884_560_802_865_4;
 const TANH_CUBIC: f64 = 0.044_715;
 
-/// gelu with erf.
 pub(in crate::ops) fn erf_op() -> BuiltIn {
     BuiltIn::new(
         schema(
@@ -29,7 +28,6 @@ pub(in crate::ops) fn erf_op() -> BuiltIn {
     )
 }
 
-/// gelu with tanh.
 pub(in crate::ops) fn tanh_op() -> BuiltIn {
     BuiltIn::new(
         schema(

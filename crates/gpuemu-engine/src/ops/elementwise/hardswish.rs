@@ -6,7 +6,6 @@ use crate::ops::expectation::overflows;
 use crate::ops::{Arithmetic, BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::schema::{Property, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("hardswish", "input[...] -> out[...]")

@@ -7,7 +7,6 @@ use crate::ops::elementwise::tanh::tanh_condition;
 use crate::ops::{Arithmetic, BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("mish", "input[...] -> out[...]")

@@ -5,7 +5,6 @@ use crate::ops::elementwise::sigmoid::{sigmoid, sigmoid_condition};
 use crate::ops::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::schema::{Property, Schema, Units};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("silu", "input[...] -> out[...]")

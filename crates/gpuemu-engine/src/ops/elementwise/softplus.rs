@@ -6,7 +6,6 @@ use crate::ops::elementwise::sums::power_of_two;
 use crate::ops::{Arithmetic, BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema, Units};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("softplus", "input[...] beta:float=1.0 threshold:float=20.0 -> out[...]")

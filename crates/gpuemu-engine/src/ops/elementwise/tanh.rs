@@ -4,7 +4,6 @@ use crate::case::Strategy;
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Schema, Units};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("tanh", "input[...] -> out[...]")

@@ -7,7 +7,6 @@ use crate::ops::indexing::copied;
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Scalar, Schema};
 
-/// The ops.
 pub(super) fn ops() -> Vec<BuiltIn> {
     vec![BuiltIn::new(
         Schema::builtin(

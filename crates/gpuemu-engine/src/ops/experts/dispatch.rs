@@ -6,7 +6,6 @@ use crate::ops::indexing::{COPIED, copied};
 use crate::ops::{Arithmetic, BuiltIn, Call, Expectation, OpError, Rounded};
 use crate::schema::{Property, Scalar, Schema};
 
-/// The ops.
 pub(super) fn ops() -> Vec<BuiltIn> {
     vec![permute(), unpermute()]
 }

@@ -5,7 +5,6 @@ use crate::ops::elementwise::silu::silu;
 use crate::ops::{Arithmetic, BuiltIn, Call, Expectation, OpError, Overflow, Rounded};
 use crate::schema::{Property, Schema};
 
-/// The ops.
 pub(super) fn ops() -> Vec<BuiltIn> {
     vec![BuiltIn::new(
         Schema::builtin(

@@ -8,7 +8,6 @@ use crate::ops::normalisation::softmax::{FOLDED, RowSum};
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema};
 
-/// The ops.
 pub(super) fn ops() -> Vec<BuiltIn> {
     vec![topk_softmax(), grouped_topk()]
 }

@@ -4,7 +4,6 @@ use crate::case::Strategy;
 use crate::ops::{Arithmetic, BuiltIn, Call, Expectation, OpError, Overflow, Rounded};
 use crate::schema::{Property, Scalar, Schema};
 
-/// The ops.
 pub(super) fn ops() -> Vec<BuiltIn> {
     let in_place = "input[M,N] index:int64[K] in 0..M source[K,N] alpha:float=1.0 -> input[M,N]";
     let apart = "input[M,N] index:int64[K] in 0..M source[K,N] alpha:float=1.0 -> out[M,N]";
@@ -16,7 +15,6 @@ pub(super) fn ops() -> Vec<BuiltIn> {
     ]
 }
 
-/// What overflows in all of them.
 const OVERFLOW: &str = "sum of |addends|";
 
 /// δ in words.

@@ -6,7 +6,6 @@ use super::copied;
 use crate::ops::BuiltIn;
 use crate::schema::{Property, Scalar, Schema};
 
-/// The ops.
 pub(super) fn ops() -> Vec<BuiltIn> {
     vec![bincount(), one_hot()]
 }

@@ -3,7 +3,6 @@
 use crate::ops::{Arithmetic, BuiltIn, Call, Expectation, OpError, Rounded};
 use crate::schema::{Scalar, Schema};
 
-/// The ops.
 pub(super) fn ops() -> Vec<BuiltIn> {
     vec![BuiltIn::new(
         Schema::builtin("histogram", "input[N] bins:int=16 min:float=-4.0 max:float=4.0 -> out[bins]")

@@ -4,7 +4,6 @@ use super::{COPIED, copied};
 use crate::ops::{Arithmetic, BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema};
 
-/// The ops.
 pub(super) fn ops() -> Vec<BuiltIn> {
     vec![transpose(), concat(), pad(), roll(), flip(), masked_fill()]
 }

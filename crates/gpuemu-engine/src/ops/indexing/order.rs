@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema};
 
-/// The ops.
 pub(super) fn ops() -> Vec<BuiltIn> {
     vec![sort(), argsort(), topk()]
 }

@@ -4,7 +4,6 @@ use super::{COPIED, copied};
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Schema};
 
-/// The ops.
 pub(super) fn ops() -> Vec<BuiltIn> {
     vec![scatter(), index_copy()]
 }

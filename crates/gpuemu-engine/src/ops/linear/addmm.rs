@@ -5,7 +5,6 @@ use crate::case::Strategy;
 use crate::ops::{Arithmetic, BuiltIn, Call, Expectation, OpError, Rounded};
 use crate::schema::{Property, Scalar, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("addmm", "input[M,N] mat1[M,K] mat2[K,N] beta:float=1.0 alpha:float=1.0 -> out[M,N]")

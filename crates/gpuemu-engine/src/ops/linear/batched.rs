@@ -7,7 +7,6 @@ use crate::schema::{Property, Schema};
 
 const BOUND: &str = "u*F(K)*sum_k |a||b|, F(K) = K or the depth of the declared order; 0 where every partial sum of \
     small whole numbers is exact";
-/// bmm.
 pub(in crate::ops) fn bmm() -> BuiltIn {
     BuiltIn::new(
         described(Schema::builtin("bmm", "a[B,M,K] b[B,K,N] -> out[B,M,N]"))
@@ -23,7 +22,6 @@ pub(in crate::ops) fn bmm() -> BuiltIn {
     )
 }
 
-/// grouped_matmul.
 pub(in crate::ops) fn grouped() -> BuiltIn {
     BuiltIn::new(
         described(Schema::builtin("grouped_matmul", "a[T,K] b[E,K,N] offsets:int32[E+1] in offsets(T) -> out[T,N]"))

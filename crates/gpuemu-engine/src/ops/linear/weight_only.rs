@@ -116,7 +116,6 @@ fn expect_four(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
     weights.expect(call, a, summation, None)
 }
 
-/// One weight.
 struct Dequantised {
     value: f64,
     /// What its two parts, the number and the zero point, are together.

@@ -5,7 +5,6 @@ use crate::ops::loss::mean;
 use crate::ops::{Arithmetic, BuiltIn, Call, Expectation, OpError, Rounded};
 use crate::schema::Schema;
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     let signature = "input[...,H] target[...,H] in probability pos_weight?[H] in non_negative -> out[]";
     let schema = Schema::builtin("binary_cross_entropy_with_logits", signature)

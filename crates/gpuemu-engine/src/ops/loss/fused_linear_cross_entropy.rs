@@ -9,7 +9,6 @@ use crate::ops::loss::row_loss::{RowLoss, RowLosses, mean_of};
 use crate::ops::{BuiltIn, Call, Expectation, OpError, Overflow, Rounded};
 use crate::schema::Schema;
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     let signature = "input[N,H] weight[V,H] bias?[V] target:int64[N] in 0..V or ignore_index label_smoothing:float=0.0 ignore_index:int=-100 -> out[]";
     let schema = Schema::builtin("fused_linear_cross_entropy", signature)

@@ -7,7 +7,6 @@ use crate::schema::{Property, Scalar, Schema};
 
 const FORMULA: &str = "target*(log(target) - input), or exp(target)*(target - input) where log_target";
 
-/// Elementwise.
 pub(in crate::ops) fn op() -> BuiltIn {
     let signature = "input[...] target[...] in non_negative unless log_target log_target:bool=false -> out[...]";
     let schema = Schema::builtin("kl_div", signature)

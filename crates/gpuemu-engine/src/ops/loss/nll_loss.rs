@@ -4,7 +4,6 @@ use crate::case::Strategy;
 use crate::ops::{Arithmetic, BuiltIn, Call, Expectation, OpError, Rounded};
 use crate::schema::{Property, Scalar, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     let signature =
         "input[N,V] target:int64[N] in 0..V or ignore_index weight?[V] in non_negative ignore_index:int=-100 -> out[]";

@@ -7,7 +7,6 @@ use crate::schema::{Property, Scalar, Schema};
 
 const OVERFLOWING: &str = "a square, or the sum of them";
 
-/// Mean of squares.
 pub(in crate::ops) fn mse_loss() -> BuiltIn {
     let schema = Schema::builtin("mse_loss", "input[...,H] target[...,H] -> out[]")
         .alias(&["mean_squared_error", "l2_loss"])

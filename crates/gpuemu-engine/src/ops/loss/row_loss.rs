@@ -42,7 +42,6 @@ pub(super) fn mean_of(
     Ok(vec![expectation])
 }
 
-/// The loss of a row.
 pub(super) enum RowLoss {
     /// Its target is ignored.
     Ignored,

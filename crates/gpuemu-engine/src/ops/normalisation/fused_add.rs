@@ -32,7 +32,6 @@ fn described(schema: Schema) -> Schema {
         ])
 }
 
-/// fused_add_rmsnorm.
 pub(in crate::ops) fn rmsnorm_op() -> BuiltIn {
     let schema = Schema::builtin(
         "fused_add_rmsnorm",
@@ -60,7 +59,6 @@ pub(in crate::ops) fn rmsnorm_op() -> BuiltIn {
     )
 }
 
-/// fused_add_layernorm.
 pub(in crate::ops) fn layernorm_op() -> BuiltIn {
     let schema = Schema::builtin(
         "fused_add_layernorm",

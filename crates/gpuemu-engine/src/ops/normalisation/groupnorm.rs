@@ -27,7 +27,6 @@ fn described(schema: Schema) -> Schema {
         ])
 }
 
-/// groupnorm.
 pub(in crate::ops) fn op() -> BuiltIn {
     let schema = Schema::builtin(
         "groupnorm",
@@ -52,7 +51,6 @@ pub(in crate::ops) fn op() -> BuiltIn {
     )
 }
 
-/// instance_norm.
 pub(in crate::ops) fn instance_op() -> BuiltIn {
     let schema = Schema::builtin("instance_norm", "input[N,C,L] weight?[C] bias?[C] eps:float=1e-5 -> out[N,C,L]");
     BuiltIn::new(

@@ -5,7 +5,6 @@ use crate::ops::normalisation::rmsnorm::{Guard, divide_by_length};
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin(

@@ -5,7 +5,6 @@ use crate::ops::expectation::overflows;
 use crate::ops::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema, VarianceForm};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("layernorm", "input[...,H] weight?[H] bias?[H] eps:float=1e-5 -> out[...,H]")
@@ -116,7 +115,6 @@ pub(in crate::ops) fn push_normalised(
 pub(in crate::ops) struct Moments {
     /// μ.
     pub mean: f64,
-    /// v, biased.
     pub variance: f64,
     /// δv.
     pub variance_error: f64,

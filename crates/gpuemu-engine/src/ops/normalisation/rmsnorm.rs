@@ -6,7 +6,6 @@ use crate::ops::normalisation::layernorm::UNDETERMINED_VARIANCE;
 use crate::ops::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema, Units};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("rmsnorm", "input[...,H] weight?[H] eps:float=1e-5 unit_offset:bool=false -> out[...,H]")

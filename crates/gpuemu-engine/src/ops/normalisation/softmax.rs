@@ -4,7 +4,6 @@ use crate::case::Strategy;
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Schema, Units};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("softmax", "input[...,H] -> out[...,H]")
@@ -56,7 +55,6 @@ pub(in crate::ops) const FOLDED: &str = "folded exp2(x*c - m*c) with a large max
 
 /// The denominator of a row and its condition.
 pub(in crate::ops) struct RowSum {
-    /// m, the maximum.
     pub maximum: f64,
     /// S = Σ e^(x−m).
     pub sum: f64,

@@ -5,7 +5,6 @@ use crate::ops::BuiltIn;
 use crate::ops::normalisation::softmax::expect;
 use crate::schema::{Property, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("softmax_", "input[...,H] -> input[...,H]")

@@ -5,7 +5,6 @@ use crate::case::Strategy;
 use crate::ops::{Arithmetic, BuiltIn, Call, Expectation, OpError, Overflow, Rounded};
 use crate::schema::{Property, Scalar, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin(

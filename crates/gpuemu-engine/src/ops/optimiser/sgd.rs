@@ -4,7 +4,6 @@ use crate::case::Strategy;
 use crate::ops::{Arithmetic, BuiltIn, Call, Expectation, OpError, Rounded};
 use crate::schema::{Property, Scalar, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin(

@@ -116,7 +116,6 @@ fn rounding(units: &Units) -> f64 {
 /// The whole numbers that a quotient may be rounded to.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Code {
-    /// This one.
     One(f64),
     /// The first by the reference, the second as well.
     Either(f64, f64, &'static str),

@@ -5,7 +5,6 @@ use crate::ops::reduction::prod::{BOUND, Product};
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("cumprod", "input[...,H] -> out[...,H]")

@@ -7,7 +7,6 @@ use crate::ops::reduction::sum::SUM_OVERFLOW;
 use crate::ops::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("cumsum", "input[...,H] exclusive:bool=false reverse:bool=false -> out[...,H]")
@@ -68,7 +67,6 @@ struct Prefix {
     /// Elements summed, this one among them.
     terms: usize,
     sum: f64,
-    /// Without this element.
     before: f64,
     /// Of the magnitudes of finite elements.
     absolute: f64,

@@ -4,7 +4,6 @@ use crate::case::Strategy;
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Schema};
 
-/// argmax.
 pub(in crate::ops) fn largest_op() -> BuiltIn {
     let schema = schema(
         "argmax",
@@ -15,7 +14,6 @@ pub(in crate::ops) fn largest_op() -> BuiltIn {
     BuiltIn::new(schema.usual_bugs(&["starts from 0 in place of -Inf"]), |call| expect(call, |x, most| x > most))
 }
 
-/// argmin.
 pub(in crate::ops) fn smallest_op() -> BuiltIn {
     let schema = schema(
         "argmin",

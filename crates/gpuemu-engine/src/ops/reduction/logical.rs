@@ -3,7 +3,6 @@
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Schema};
 
-/// any.
 pub(in crate::ops) fn any_op() -> BuiltIn {
     let schema = schema("any", "or(x)", "Whether some element along the last dim is true; false where there is none.");
     let schema = schema.alias(&["reduce_or"]).keywords(&["or", "exists", "disjunction"]);
@@ -12,7 +11,6 @@ pub(in crate::ops) fn any_op() -> BuiltIn {
     })
 }
 
-/// all.
 pub(in crate::ops) fn all_op() -> BuiltIn {
     let schema = schema("all", "and(x)", "Whether every element along the last dim is true; true where there is none.");
     let schema = schema.alias(&["reduce_and"]).keywords(&["and", "every", "conjunction"]);

@@ -6,7 +6,6 @@ use crate::ops::normalisation::softmax::{FOLDED, RowSum};
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("logsumexp", "input[...,H] -> out[...]")

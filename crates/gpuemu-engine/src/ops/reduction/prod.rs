@@ -4,7 +4,6 @@ use crate::case::Strategy;
 use crate::ops::{BuiltIn, Call, ExcuseKind, Expectation, OpError};
 use crate::schema::{Property, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("prod", "input[...,H] -> out[...]")
@@ -74,7 +73,6 @@ pub(in crate::ops) struct Product {
 }
 
 impl Product {
-    /// The empty product.
     pub fn of_nothing() -> Self {
         Self {
             count: 0,
@@ -88,7 +86,6 @@ impl Product {
         }
     }
 
-    /// One factor more.
     pub fn include(&mut self, x: f64) {
         self.count += 1;
         self.nan |= x.is_nan();

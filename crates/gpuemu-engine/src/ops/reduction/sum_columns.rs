@@ -6,7 +6,6 @@ use crate::ops::reduction::sum::{RowTotal, SUM_OVERFLOW};
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Schema};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin("sum_columns", "input[M,N] -> out[N]")

@@ -15,9 +15,7 @@ pub trait Cell: Copy {
 
     /// The lanes of a register.
     fn view(file: &RegisterFile, slot: Slot) -> Self::View<'_>;
-    /// One of them.
     fn at(view: Self::View<'_>, lane: usize) -> Self;
-    /// No lanes yet.
     fn store() -> Self::Store;
     /// Sets one of them; each is set once, in order.
     fn put(self, store: &mut Self::Store, lane: usize);
@@ -70,7 +68,6 @@ cell! {
     f64 as u64: b64, set_b64;
 }
 
-/// A predicate.
 impl Cell for bool {
     type View<'a> = u32;
     type Store = [bool; LANES];
@@ -107,7 +104,6 @@ impl Cell for bool {
 
 /// The values that a function is given, from slots one after the other.
 pub trait Sources: Copy {
-    /// The registers.
     type Views<'a>: Copy;
     /// The registers from a slot on.
     fn views<'a>(file: &'a RegisterFile, pure: &Pure, first: usize) -> Self::Views<'a>;
@@ -141,11 +137,8 @@ sources!(A 0, B 1, C 2, D 3, E 4);
 
 /// The values that a function gives, to slots one after the other.
 pub trait Results: Copy {
-    /// How many.
     const COUNT: usize;
-    /// Their lanes.
     type Stores;
-    /// No lanes yet.
     fn stores() -> Self::Stores;
     /// Sets one lane of each.
     fn put_all(self, stores: &mut Self::Stores, lane: usize);
@@ -177,7 +170,6 @@ macro_rules! results {
     };
 }
 
-/// One result.
 impl<C: Cell> Results for C {
     const COUNT: usize = 1;
     type Stores = C::Store;
@@ -205,7 +197,6 @@ results!(4: A 0, B 1, C 2, D 3);
 pub trait Function {
     /// What it is given.
     type Sources: Sources;
-    /// What it gives.
     type Results: Results;
     /// Does it. Must be `#[inline(always)]`.
     fn of(sources: Self::Sources, extra: u32) -> Self::Results;
@@ -255,7 +246,6 @@ pub trait CarryFunction {
     type Sources: Sources;
     /// How many that are.
     const SOURCES: usize;
-    /// What it gives.
     type Cell: Cell;
     /// Whether the carry that it gives is kept (`.cc`).
     const SETS_CARRY: bool;

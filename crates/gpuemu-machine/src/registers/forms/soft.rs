@@ -8,7 +8,6 @@ use super::words::{Found, Words};
 use crate::numerics::{ExtremeRules, FloatKind, FloatRules};
 use crate::registers::simd::Level;
 
-/// What is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arithmetic {
     /// `add`

@@ -37,7 +37,6 @@ impl<'a> Words<'a> {
         self.take_as(meaning).ok_or_else(|| format!("`{}` needs {what}", self.opcode))
     }
 
-    /// Takes a type.
     pub fn scalar(&mut self) -> Result<ScalarType, String> {
         self.need("a type", ScalarType::from_name)
     }
@@ -90,7 +89,6 @@ impl<'a> Words<'a> {
         Ok(Some(PureForm { execute: execute::<O>(Level::Baseline), operands: operands.to_vec(), carry: false, extra }))
     }
 
-    /// A form with carry.
     pub fn carrying<O: Operation>(&self, operands: &[ScalarType]) -> Result<Option<PureForm>, String> {
         self.end()?;
         Ok(Some(PureForm { execute: self.execute::<O>(), operands: operands.to_vec(), carry: true, extra: 0 }))

@@ -36,7 +36,6 @@ enum Kind {
     Around(u64),
     /// The smallest exponents, subnormal numbers among them.
     Small,
-    /// The largest.
     Large,
     /// All bits, infinities and NaNs among them.
     Any,

@@ -16,13 +16,11 @@ pub(super) const TF32: u8 = 2;
 /// Operands as single-precision numbers.
 #[repr(align(64))]
 pub(super) struct Expanded {
-    /// Row by row.
     pub(super) a: [[f32; 16]; 16],
     /// Row by row, columns in the order of the results.
     pub(super) b: [[f32; 8]; 16],
 }
 
-/// A row of the accumulator.
 #[target_feature(enable = "avx2,fma,f16c,bmi2,lzcnt,popcnt")]
 #[inline]
 pub(super) fn accumulator<const HALF: bool>(tile: &TileOperands, row: usize) -> __m256 {

@@ -118,7 +118,6 @@ impl Metric {
         if pattern.is_machine() == machine { Ok(named(Kind::Instructions(pattern))) } else { Err(MetricError::Unknown) }
     }
 
-    /// Its name.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -29,20 +29,16 @@ pub use read::{parse_rules, read_rules};
 /// What a rule counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Counted {
-    /// Instructions.
     Pattern(Pattern),
-    /// A measure.
     Metric(Metric),
 }
 
 /// A rule of the project's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectRule {
-    /// Its name.
     pub name: String,
     /// How grave it is.
     pub severity: Severity,
-    /// What it counts.
     pub counted: Counted,
     /// The most that is allowed.
     pub threshold: Option<u64>,

@@ -20,7 +20,6 @@ const BINARY: &[&[&str]] = &[
 ];
 
 impl<'a> Cursor<'a> {
-    /// Takes an expression.
     pub(super) fn expression(&mut self) -> Parsed<'a, Number> {
         self.nested(|cursor| {
             let condition = cursor.binary(0)?;

@@ -21,7 +21,6 @@ use super::module::Module;
 pub struct SyntaxError<'a> {
     /// The part of the text; empty at its end.
     pub at: &'a str,
-    /// What is wrong.
     pub message: String,
 }
 
@@ -34,7 +33,6 @@ impl<'a> SyntaxError<'a> {
 
 type Parsed<'a, T> = Result<T, SyntaxError<'a>>;
 
-/// Reads a module.
 pub fn parse(text: &str) -> Result<Module<'_>, SyntaxError<'_>> {
     Cursor::new(text).module()
 }

@@ -4,7 +4,6 @@ use super::super::module::{Float, Integer};
 use super::cursor::Cursor;
 use super::{Parsed, SyntaxError};
 
-/// A number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Number {
     Integer(Integer),

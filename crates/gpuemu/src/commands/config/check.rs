@@ -82,7 +82,6 @@ struct CheckedOp {
     reference_definition: Option<Place>,
     /// Files whose change concerns it, those that they import included.
     files: Vec<PathBuf>,
-    /// Which tolerance decides.
     tolerance: ToleranceMode,
     /// Fixed tolerances, by dtype.
     tolerances: BTreeMap<DType, TolerancePair>,
@@ -100,7 +99,6 @@ struct CheckedKernel {
     files: Vec<PathBuf>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
     let environment = Environment::of_process();
     let text = arguments.source.text()?;

@@ -28,7 +28,6 @@ enum Action {
     Tolerance(tolerance::Arguments),
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
     match &arguments.action {
         Action::Check(arguments) => check::run(arguments),

@@ -33,7 +33,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
     let environment = Environment::of_process();
     let given = arguments.source.text()?;

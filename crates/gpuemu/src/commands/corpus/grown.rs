@@ -99,7 +99,6 @@ struct Row<'a> {
     wrong: Option<Twin>,
 }
 
-/// Runs pairs.
 pub(super) fn run(pairs: &[Pair], arguments: &Arguments, options: &GlobalOptions) -> Result<Ran, ExpectedError> {
     let started = Instant::now();
     let cases = arguments.cases.unwrap_or(GROWN_CASES);

@@ -77,7 +77,6 @@ struct Ran {
     exit: u8,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let pairs = grown::chosen(arguments)?;
     let entries = published::chosen(arguments, &pairs)?;

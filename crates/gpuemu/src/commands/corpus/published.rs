@@ -41,7 +41,6 @@ struct Summary {
     seconds: f64,
 }
 
-/// Runs kernels.
 pub(super) fn run(entries: &[&'static Entry], arguments: &Arguments) -> Result<Ran, ExpectedError> {
     let started = Instant::now();
     let cases = arguments.cases.unwrap_or(PUBLISHED_CASES);

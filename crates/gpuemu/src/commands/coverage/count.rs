@@ -23,17 +23,14 @@ pub struct Coverage {
 /// What was exercised of one op. Counts are of cases; what counts none was never tried.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct OpCoverage {
-    /// The op.
     pub op: String,
     /// Whether the project's configuration has it.
     pub configured: bool,
-    /// Cases.
     pub cases: u64,
     /// Of them judged: passed or failed.
     pub judged: u64,
     /// Cases whose description is of another version, and of which only the dtype is known.
     pub unread: u64,
-    /// By dtype.
     pub dtypes: BTreeMap<DType, u64>,
     /// By dim and class of its size; `...` are the leading dims.
     pub dims: BTreeMap<String, BTreeMap<DimensionClass, u64>>,

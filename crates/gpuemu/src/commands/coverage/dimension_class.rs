@@ -6,9 +6,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DimensionClass {
-    /// Nothing at all.
     Zero,
-    /// One.
     One,
     /// 2, 4, 8, and so on.
     PowerOfTwo,
@@ -25,7 +23,6 @@ pub enum DimensionClass {
 }
 
 impl DimensionClass {
-    /// Every class.
     pub const ALL: [DimensionClass; 8] = [
         DimensionClass::Zero,
         DimensionClass::One,
@@ -51,7 +48,6 @@ impl DimensionClass {
         }
     }
 
-    /// Whether a size is of it.
     pub fn holds(self, size: usize) -> bool {
         match self {
             DimensionClass::Zero => size == 0,

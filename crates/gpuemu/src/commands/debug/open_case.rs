@@ -14,12 +14,10 @@ use super::slice::select;
 use super::tensor_view;
 use crate::expected_error::ExpectedError;
 
-/// Tensors by name.
 pub type NamedTensors = Vec<(String, Tensor)>;
 
 /// The case at hand.
 pub struct OpenCase {
-    /// The verdict.
     pub result: ValidationResult,
     /// The checks it went through.
     pub steps: Vec<InspectionStep>,

@@ -25,7 +25,6 @@ const LINE_EVERY: Duration = Duration::from_secs(10);
 /// Launches of one kind whose details are shown.
 const MOST_SHOWN: usize = 50;
 
-/// Runs a pack.
 pub fn run(
     folder: &Path,
     machine: &LaunchOptions,

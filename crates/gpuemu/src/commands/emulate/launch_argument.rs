@@ -10,13 +10,10 @@ use gpuemu_tensor::{DType, DTypeKind};
 
 use crate::expected_error::ExpectedError;
 
-/// Bytes of a pointer.
 const POINTER_BYTES: u64 = 8;
 
-/// An argument, as typed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TypedArgument {
-    /// All of it.
     text: String,
     /// The name that it was given.
     name: Option<String>,
@@ -37,7 +34,6 @@ enum What {
         shape: Vec<usize>,
         bytes: u64,
     },
-    /// Bytes by value.
     Value(Vec<u8>),
     Null,
 }
@@ -131,9 +127,7 @@ pub struct BufferForm {
     pub number: usize,
     /// The type of its elements.
     pub dtype: DType,
-    /// Its shape.
     pub shape: Vec<usize>,
-    /// Bytes that it has.
     pub bytes: u64,
     /// Whether the kernel may write it.
     pub written: bool,
@@ -142,7 +136,6 @@ pub struct BufferForm {
 /// The arguments of a launch, and what its buffers are.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LaunchArguments {
-    /// The arguments.
     pub arguments: Vec<Argument>,
     /// The buffers among them, in order.
     pub buffers: Vec<BufferForm>,

@@ -251,7 +251,6 @@ impl LaunchForm {
 
 /// Code that can be launched.
 pub struct Code {
-    /// The PTX.
     pub source: Source,
     /// Where it comes from.
     pub producer: String,

@@ -21,7 +21,6 @@ use crate::report::style::{BAD, GOOD, WARNING, paint};
 /// Addresses below this are a null pointer with an offset.
 const NULL_PAGE: u64 = 1 << 20;
 
-/// The report on one launch.
 #[derive(Debug, Serialize)]
 pub struct LaunchReport {
     file: String,
@@ -49,7 +48,6 @@ pub struct LaunchReport {
     statistics: Option<EmulationStatistics>,
 }
 
-/// What is launched.
 struct Entry {
     name: String,
     target: String,

@@ -29,7 +29,6 @@ pub struct Arguments {
     machine: MachineOptions,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     if let Some(folder) = &arguments.conformance {
         let machine = arguments.machine.options(AccessCheck::ALL.to_vec());

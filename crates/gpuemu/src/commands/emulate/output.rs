@@ -17,11 +17,9 @@ const SHOWN: usize = 8;
 /// An output in short.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OutputSummary {
-    /// Its name.
     pub name: String,
     /// The type of its elements.
     pub dtype: DType,
-    /// Its shape.
     pub shape: Vec<usize>,
     /// What it holds; nothing of an output that is too large to be kept.
     #[serde(flatten)]
@@ -31,13 +29,11 @@ pub struct OutputSummary {
 /// The contents of an output in short.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Contents {
-    /// The first elements.
     pub first: Vec<Number>,
     /// The least number; nothing where there is none.
     pub min: Option<Number>,
     /// The greatest number; nothing where there is none.
     pub max: Option<Number>,
-    /// Elements that there are.
     pub elements: u64,
     /// Elements that are NaN.
     pub nan: u64,
@@ -61,7 +57,6 @@ impl OutputSummary {
         Self { name: form.name.clone(), dtype: form.dtype, shape: form.shape.clone(), contents }
     }
 
-    /// For people.
     pub fn text(&self, width: usize) -> String {
         let shape = self.shape.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
         let head = format!("  {:width$}  {}[{shape}]", self.name, self.dtype);

@@ -65,7 +65,6 @@ struct NextStep {
     purpose: &'static str,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let name = match &arguments.name {
         Some(name) if name.trim().is_empty() => {

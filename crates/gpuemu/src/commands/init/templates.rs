@@ -96,7 +96,6 @@ impl From<gpuemu_config::Framework> for Framework {
 pub struct NewFile {
     /// Its path from the current folder.
     pub path: PathBuf,
-    /// What it holds.
     pub text: String,
 }
 

@@ -39,7 +39,6 @@ pub struct Arguments {
     format: Format,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
     let chosen: Vec<Arc<dyn Op>> = arguments.names.iter().map(|name| known(name)).collect::<Result<_, _>>()?;
     if arguments.headroom {

@@ -54,7 +54,6 @@ pub struct Arguments {
     output: ReportOutput,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     if arguments.open && (arguments.output.format != ReportFormat::Html || arguments.signed) {
         return Err(ExpectedError::new("--open opens a page, and this report is none", "add --format html"));

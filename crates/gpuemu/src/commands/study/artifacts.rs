@@ -52,7 +52,6 @@ const HEADINGS: [&str; MEASURES.len()] = [
 /// Constants that are named in the text for each pair.
 const SHOWN_CONSTANTS: usize = 3;
 
-/// Runs the study.
 pub(super) fn run(_: &Arguments, quiet: bool) -> Result<Finished, ExpectedError> {
     let toolchain = Toolchain::find(&ToolSearch::of_process(Some(python_of(&current_folder()?))));
     let bar = progress_bar(work(), "pairs", quiet);

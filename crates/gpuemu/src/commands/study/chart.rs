@@ -5,9 +5,7 @@ use super::figure::{Anchor, Colour, FAINT, Figure, GUIDE, INK};
 /// The axis of a bar chart.
 #[derive(Debug, Clone, Copy)]
 pub struct Axis<'a> {
-    /// Left end.
     pub low: f64,
-    /// Right end.
     pub high: f64,
     /// Where guides stand, with their texts.
     pub ticks: &'a [(f64, &'a str)],
@@ -27,7 +25,6 @@ impl Axis<'_> {
 pub struct Bar {
     /// Where it ends; it begins at 0. None draws nothing but the text.
     pub value: Option<f64>,
-    /// Its colour.
     pub colour: Colour,
     /// What stands beside it.
     pub text: String,
@@ -36,7 +33,6 @@ pub struct Bar {
 /// Bars with a common label.
 #[derive(Debug, Clone)]
 pub struct Group {
-    /// The label.
     pub label: String,
     /// The bars, from above.
     pub bars: Vec<Bar>,

@@ -4,18 +4,13 @@ use std::fmt::Write;
 
 use crate::markup::escape;
 
-/// A colour.
 pub type Colour = &'static str;
 
-/// Text and axes.
 pub const INK: Colour = "#24292f";
 /// Remarks, ticks and guides.
 pub const FAINT: Colour = "#6e7781";
-/// Lines behind data.
 pub const GUIDE: Colour = "#d8dee4";
-/// What is worse.
 pub const RED: Colour = "#c8553d";
-/// What is better.
 pub const GREEN: Colour = "#2d8659";
 /// The first of others.
 pub const BLUE: Colour = "#3b6fb6";
@@ -28,11 +23,9 @@ const FONT: &str = "DejaVu Sans, Verdana, Arial, sans-serif";
 /// Where text stands from its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
-    /// It begins there.
     Start,
     /// It is centred there.
     Middle,
-    /// It ends there.
     End,
 }
 
@@ -73,7 +66,6 @@ impl Figure {
         self.sized_text(x, y, anchor, colour, 11.0, text);
     }
 
-    /// Text of a size.
     pub fn sized_text(&mut self, x: f64, y: f64, anchor: Anchor, colour: Colour, size: f64, text: &str) {
         self.reach(y + 4.0);
         let anchor = anchor.name();
@@ -83,7 +75,6 @@ impl Figure {
         ));
     }
 
-    /// A box.
     pub fn rectangle(&mut self, x: f64, y: f64, width: f64, height: f64, colour: Colour) {
         self.reach(y + height);
         self.element(&format!(
@@ -91,7 +82,6 @@ impl Figure {
         ));
     }
 
-    /// A line.
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: Colour) {
         self.reach(from.1.max(to.1));
         self.element(&format!(
@@ -100,7 +90,6 @@ impl Figure {
         ));
     }
 
-    /// A dot.
     pub fn dot(&mut self, x: f64, y: f64, colour: Colour) {
         self.reach(y + 4.0);
         self.element(&format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{colour}\"/>"));

@@ -38,7 +38,6 @@ pub struct Arguments {
 const PUBLISHED_SHARES: [(&str, f64, f64); 4] =
     [("adversarial", 0.99, 0.94), ("boundary", 0.78, 0.0), ("default", 0.71, 0.0), ("regular", 0.64, 0.0)];
 
-/// Runs the study.
 pub(super) fn run(arguments: &Arguments, quiet: bool) -> Result<Finished, ExpectedError> {
     let bar = progress_bar(work(arguments.cases), "cases", quiet);
     let rows = run_study(arguments.runner.choice(), arguments.seed, arguments.cases, &|done| bar.inc(done));

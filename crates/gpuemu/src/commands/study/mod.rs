@@ -61,13 +61,11 @@ struct Finished {
     text: String,
     /// The result for programs, what all studies have left aside.
     json: Map<String, Value>,
-    /// The figure.
     figure: String,
     /// Whether what it demands holds.
     holds: bool,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, ExpectedError> {
     let (finished, destination) = match &arguments.study {
         Study::Oracle(arguments) => (oracle::run(arguments, options.quiet)?, &arguments.destination),

@@ -34,7 +34,6 @@ pub struct Arguments {
 /// What was written down of the published check, and never run.
 const PUBLISHED_ACCEPTED: usize = 10;
 
-/// Runs the study.
 pub(super) fn run(arguments: &Arguments, quiet: bool) -> Result<Finished, ExpectedError> {
     let bar = progress_bar(work(arguments.cases), "cases and settings", quiet);
     let rows = run_study(arguments.runner.choice(), arguments.seed, arguments.cases, &|done| bar.inc(done));

@@ -38,7 +38,6 @@ const MUTANT_SHARE: u64 = 100;
 /// What was published: recall of cases by fixed and calibrated tolerances, and false alarms of the latter.
 const PUBLISHED: (f64, f64, usize, usize) = (0.732, 0.824, 20, 1882);
 
-/// Runs the study.
 pub(super) fn run(arguments: &Arguments, quiet: bool) -> Result<Finished, ExpectedError> {
     let mutant_cases = (arguments.cases / MUTANT_SHARE).max(1);
     let bar = progress_bar(work(arguments.cases) + headroom::work(mutant_cases), "cases", quiet);

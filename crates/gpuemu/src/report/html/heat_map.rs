@@ -24,7 +24,6 @@ const CLOSEST_LINES: f64 = 5.0;
 
 /// One dim of the map as it is drawn.
 struct Axis {
-    /// Elements.
     size: usize,
     /// Elements of a cell.
     step: usize,

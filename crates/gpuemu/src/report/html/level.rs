@@ -24,7 +24,6 @@ const LEVELS: [(&str, &str); 10] = [
 const LIMITS: [f64; 7] = [0.0, 0.25, 1.0, 4.0, 64.0, 4096.0, 4194304.0];
 
 impl Level {
-    /// Every level.
     pub fn all() -> impl DoubleEndedIterator<Item = Self> {
         (0..LEVELS.len()).map(Self)
     }
@@ -74,7 +73,6 @@ const RATIOS: [(&str, &str); 8] = [
 const NOTHING: f64 = 1.0 / 256.0;
 
 impl RatioClass {
-    /// Every class.
     pub fn all() -> impl Iterator<Item = Self> {
         (0..RATIOS.len()).map(Self)
     }

@@ -33,7 +33,6 @@ const PATTERNS: &str = "<svg class=\"patterns\" width=\"0\" height=\"0\" aria-hi
 <pattern id=\"stripes\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(-45)\">\
 <rect width=\"2\" height=\"5\" class=\"stripe\"/></pattern></defs></svg>";
 
-/// The page for a report.
 pub fn page(report: &RunReport, illustrations: &Illustrations) -> String {
     let mut markup = Markup::default();
     markup.literal("<!doctype html>\n");

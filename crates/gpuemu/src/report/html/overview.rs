@@ -30,7 +30,6 @@ pub fn status(op: &OpReport) -> (&'static str, &'static str) {
     }
 }
 
-/// Draws the head.
 pub fn header(markup: &mut Markup, report: &RunReport) {
     let (class, word) = verdict(report);
     markup.element("header", &[("class", class)], |markup| {

@@ -15,7 +15,6 @@ const NO_CUBIC: &str = "derivative of the cubic term dropped";
 const SIGMOID_SLOPE: &str = "slope of the sigmoid in place of that of silu";
 const WITHOUT_UP: &str = "gradient of the gate without up";
 
-/// Their families.
 pub(super) fn families() -> Vec<Family> {
     vec![
         Family::new(

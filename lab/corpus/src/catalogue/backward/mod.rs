@@ -23,7 +23,6 @@ const NO_PRODUCT: &str = "mean of h*xhat missing";
 const NO_WEIGHT: &str = "weight forgotten";
 const LAST_ROW: &str = "last row missing in the weight gradient";
 const ONE_ROOT: &str = "one factor of r missing";
-/// Of several ops.
 const GRADIENT_ONE: &str = "upstream gradient taken for 1";
 const NOT_IGNORED: &str = "ignored rows get a gradient";
 const FEWER: &str = "smoothing divided by V - 1";

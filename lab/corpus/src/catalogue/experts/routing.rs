@@ -36,7 +36,6 @@ pub(super) fn families() -> Vec<Family> {
     ]
 }
 
-/// Probabilities of a row.
 fn probabilities<R: Real>(plan: &Plan, row: &[R]) -> Vec<R> {
     let mut lanes = row.to_vec();
     if let Some(Mutation::PadZero(multiple)) = plan.mutation {

@@ -31,7 +31,6 @@ impl FaultyDaemon {
         Ok(Self { process, socket: folder.join("home/gpuemu.sock"), log, words })
     }
 
-    /// A new connection.
     pub fn connect(&self) -> Result<Client, String> {
         let deadline = Instant::now() + PATIENCE;
         loop {

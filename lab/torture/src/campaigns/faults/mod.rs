@@ -19,7 +19,6 @@ use self::trial::{Came, Ground, SEEN, Way, trials};
 use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::daemon_process::{program, python};
 
-/// The campaign.
 pub const CAMPAIGN: Campaign =
     Campaign { name: "faults", about: "errors and panics at every step from case to report: none is a pass", run };
 
@@ -135,7 +134,6 @@ fn plan<'a>(ground: &Ground, points: &[&'a Point]) -> Result<Vec<Fault<'a>>, Str
 
 /// What came of a fault.
 enum Struck {
-    /// Nothing passed.
     Failed,
     /// Another way led to a verdict.
     Recovered,
@@ -143,7 +141,6 @@ enum Struck {
     Missed,
 }
 
-/// Makes gpuemu fail.
 fn strike(ground: &Ground, fault: &Fault<'_>) -> Result<Struck, String> {
     let Fault { point, scenario, way, hit, panics, .. } = fault;
     let armed = point.armed(*hit, *panics);

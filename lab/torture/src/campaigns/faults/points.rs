@@ -5,7 +5,6 @@ use std::path::Path;
 /// A place where gpuemu can be made to fail.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Point {
-    /// Its name.
     pub name: String,
     /// Whether it can return an error; it can always panic.
     pub fallible: bool,

@@ -6,7 +6,6 @@ use crate::daemon_process::project;
 
 /// Something that is done.
 pub struct Scenario {
-    /// Its name.
     pub name: &'static str,
     /// The folder of the project.
     pub project: &'static str,
@@ -53,7 +52,6 @@ macro_rules! run {
     };
 }
 
-/// All of them.
 pub const SCENARIOS: &[Scenario] = &[
     run!("text", "kernel", 0, "report.txt", []),
     run!("json", "kernel", 0, "report.json", ["--format", "json"]),

@@ -27,7 +27,6 @@ pub const SEEN: &str = "GPUEMU_FAULTS_SEEN";
 pub enum Way {
     /// The command line itself.
     InProcess,
-    /// The daemon.
     Daemon,
 }
 
@@ -44,7 +43,6 @@ pub struct Ground {
 
 /// What came of a trial.
 pub struct Came {
-    /// The exit status.
     pub status: Option<i32>,
     /// Standard output and the file of the report, each only if there is one.
     pub said: Vec<String>,

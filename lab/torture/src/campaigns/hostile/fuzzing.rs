@@ -16,7 +16,6 @@ const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-leve
 /// Flags of libFuzzer: memory in all, memory at once, and seconds of one input.
 const LIMITS: [&str; 3] = ["-rss_limit_mb=3072", "-malloc_limit_mb=1024", "-timeout=60"];
 
-/// The longest input.
 const MOST_BYTES: &str = "-max_len=16384";
 
 /// What came of a target.

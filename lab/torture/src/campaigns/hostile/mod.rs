@@ -5,7 +5,6 @@ mod mutating;
 
 use crate::campaign::{Campaign, Ended, Extent};
 
-/// The campaign.
 pub const CAMPAIGN: Campaign =
     Campaign { name: "hostile", about: "fuzzed frames, requests, tensors, settings, PTX, reports, descriptors", run };
 

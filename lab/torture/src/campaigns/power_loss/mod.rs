@@ -13,7 +13,6 @@ use gpuemu_tensor::Stream;
 use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::records::record;
 
-/// The campaign.
 pub const CAMPAIGN: Campaign = Campaign {
     name: "power-loss",
     about: "the store on a disk that drops, tears and reorders what was not synced",

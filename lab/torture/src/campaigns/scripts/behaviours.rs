@@ -16,7 +16,6 @@ pub enum Words {
     Always,
     /// A reference's: an op that returned such a thing is judged like any other that returned something wrong.
     OfReferences,
-    /// Nobody's.
     Never,
 }
 
@@ -41,7 +40,6 @@ const TIMED_OUT: Expected = Said(&["did not finish within"]);
 const NOT_ONE_DOCUMENT: Expected = Said(&["not one JSON document"]);
 const TOO_MUCH: Expected = Said(&["bytes of output, the most that is allowed"]);
 
-/// All of them.
 pub const BEHAVIOURS: &[Behaviour] = &[
     Behaviour {
         name: "hangs",
@@ -219,17 +217,14 @@ pub enum Way {
     ColdScript,
     /// An op's script in a worker.
     WarmScript,
-    /// An op's function.
     Function,
 }
 
 impl Way {
-    /// Whether it is a reference.
     pub fn is_reference(self) -> bool {
         matches!(self, Way::ColdReference | Way::WarmReference)
     }
 
-    /// All of them.
     pub const ALL: [Way; 5] = [Way::ColdReference, Way::WarmReference, Way::ColdScript, Way::WarmScript, Way::Function];
 
     /// Whether nothing of it outlives its call; a worker keeps what a script or function left running until it ends.

@@ -9,10 +9,8 @@ use gpuemu_wire::protocol::{Request, Response};
 use crate::daemon_process::DaemonProcess;
 use crate::requests::right_answer;
 
-/// The longest waits.
 #[derive(Debug, Default)]
 pub struct Waits {
-    /// For a Ping.
     pub ping: Duration,
     /// For a small validation.
     pub validation: Duration,

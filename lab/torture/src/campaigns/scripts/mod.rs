@@ -20,7 +20,6 @@ use crate::campaign::{Campaign, Ended, Extent};
 use crate::daemon_process::{DaemonProcess, PATIENCE, python};
 use crate::requests::stored;
 
-/// The campaign.
 pub const CAMPAIGN: Campaign =
     Campaign { name: "scripts", about: "references and ops that hang, flood, fork, crash and lie", run };
 

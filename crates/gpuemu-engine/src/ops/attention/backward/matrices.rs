@@ -6,11 +6,9 @@ use crate::ops::expectation::overflows;
 /// Matrices of a row for each query and a column for each key.
 #[derive(Default)]
 pub(super) struct Matrices {
-    /// P.
     pub(super) weights: Vec<f64>,
     /// ΔP.
     pub(super) moved: Vec<f64>,
-    /// dS.
     pub(super) slopes: Vec<f64>,
     /// X, the error of dS.
     pub(super) errors: Vec<f64>,
@@ -27,7 +25,6 @@ pub(super) struct Summing {
 pub(super) struct Line<'a> {
     pub(super) weights: &'a [f64],
     pub(super) errors: &'a [f64],
-    /// dP.
     pub(super) inner: &'a [f64],
     /// |dO||v|.
     pub(super) magnitude: &'a [f64],

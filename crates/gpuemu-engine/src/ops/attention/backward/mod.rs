@@ -16,7 +16,6 @@ use crate::ops::rounded::ANY_OVERFLOW;
 use crate::ops::{BuiltIn, Call, Expectation, OpError};
 use crate::schema::{Property, Scalar, Schema, Units};
 
-/// The op.
 pub(in crate::ops) fn op() -> BuiltIn {
     BuiltIn::new(
         Schema::builtin(
@@ -64,7 +63,6 @@ pub(in crate::ops) fn op() -> BuiltIn {
 /// What a row of the head allows to be said.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum State {
-    /// Everything is finite.
     Ordinary,
     /// Its weights are NaN.
     Scores,
@@ -102,7 +100,6 @@ fn expect(call: &Call<'_>) -> Result<Vec<Expectation>, OpError> {
     Ok(all.into())
 }
 
-/// One head.
 struct One<'a> {
     setting: &'a Setting,
     units: Units,
