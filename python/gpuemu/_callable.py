@@ -7,14 +7,17 @@ of an input, outputs that change after they were returned, and results that are 
 
 from __future__ import annotations
 
+import os
 import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpuemu._signature import accepted
+from gpuemu.emulation import witnessed
 from gpuemu.frameworks.base import BaseAdapter, NotAnArrayError, TensorData
 
 View = tuple[str, npt.NDArray[np.uint8], str, tuple[int, ...], tuple[int, ...], int]
@@ -22,6 +25,7 @@ Output = tuple[str, npt.NDArray[np.uint8], str, tuple[int, ...]]
 Remark = tuple[str, str, str]
 
 _MOST_FRAMES = 4
+_PACKAGE = str(Path(__file__).parent) + os.sep
 _MOST_POISONED_BYTES = 1 << 26
 _MOST_WATCHED_BYTES = 1 << 24
 _WATCHED_OUTPUTS = 3
@@ -66,8 +70,22 @@ class Bridge:
         outs: list[View],
         poison: int,
         expected_bytes: int,
+    ) -> tuple[str | None, list[Output], list[Remark], list[str]]:
+        """Make one call: how it failed, if it did, what came back, what was seen, and what was launched."""
+        with witnessed() as launches:
+            called = self._call(style, inputs, keywords, outs, poison, expected_bytes)
+        return (called, [], [], launches) if isinstance(called, str) else (None, *called, launches)
+
+    def _call(
+        self,
+        style: str,
+        inputs: list[View],
+        keywords: dict[str, Any],
+        outs: list[View],
+        poison: int,
+        expected_bytes: int,
     ) -> str | tuple[list[Output], list[Remark]]:
-        """Make one call: what came back and what was seen, or as a text how it failed."""
+        """Return what came back and what was seen, or as a text how the call failed."""
         adapter = self.adapter
         adapter.prepare([dtype for _, _, dtype, _, _, _ in inputs])
         arrays = self._arrays(inputs)
@@ -261,7 +279,7 @@ def _poison_freed_memory(poison: int, length: int) -> None:
 def _words_of(error: BaseException) -> str:
     """Describe an exception: its type and message, and where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if frame.filename != __file__][-_MOST_FRAMES:]
+    own = [frame for frame in frames if not frame.filename.startswith(_PACKAGE)][-_MOST_FRAMES:]
     lines = [f"{type(error).__name__}: {error}"]
     lines += [f"  at {frame.filename}:{frame.lineno}, in {frame.name}: {frame.line or ''}" for frame in own]
     return "\n".join(lines)

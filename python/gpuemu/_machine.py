@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from gpuemu import _native
 from gpuemu._kernel_arguments import Pointer, native_arguments
-from gpuemu.emulation import KernelLaunch, MachineOptions
+from gpuemu.emulation import KernelLaunch, MachineOptions, launching_line
 from gpuemu.errors import KernelError
 
 _LARGEST = (1 << 32) - 1
@@ -42,7 +41,16 @@ def run(
     """Launch a kernel, write what it computed into its arrays and return what was seen."""
     if not 0 <= shared_bytes <= _LARGEST:
         raise KernelError(f"{shared_bytes} bytes of shared memory cannot be asked for", code="LaunchRefused")
-    seen = json.loads(
-        program.launch(grid, block, shared_bytes, native_arguments(arguments), options.to_json())
+    report = program.launch(grid, block, shared_bytes, native_arguments(arguments), options.to_json())
+    file, line = launching_line() or (None, None)
+    written = any(isinstance(argument, Pointer) and argument.role == "output" for argument in arguments)
+    return KernelLaunch.seen(
+        report,
+        kernel=kernel,
+        grid=grid,
+        block=block,
+        config=config,
+        file=file,
+        line=line,
+        outputs_known=written,
     )
-    return KernelLaunch.from_json({"kernel": kernel, "grid": grid, "block": block, "config": config, **seen})

@@ -21,7 +21,7 @@ from typing import Any
 from gpuemu import _native
 from gpuemu._kernel_arguments import Pointer, is_array, numpy_view, scalar_bytes
 from gpuemu._machine import extent, run
-from gpuemu.emulation import CHECKS, KernelLaunch, MachineOptions, raise_findings
+from gpuemu.emulation import CHECKS, KernelLaunch, MachineOptions, finish, raise_findings
 from gpuemu.errors import KernelError
 
 __all__ = ["Kernel"]
@@ -111,9 +111,7 @@ class Kernel:
             for place, (parameter, value) in enumerate(zip(parameters, values, strict=True))
         ]
         launch = run(self._program, self.name, grid, block, shared_bytes, arguments, self._options)
-        if launch.printed:
-            sys.stdout.write(launch.printed)
-        if self._raises:
+        if finish(launch, self._raises):
             raise_findings([launch])
         return launch
 

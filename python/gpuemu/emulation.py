@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from gpuemu._record import Record, many, one
@@ -131,17 +137,12 @@ class KernelFinding(Record):
     """Bytes from the beginning of the buffer."""
     other: OtherAccess | None = one(OtherAccess, default=None)
 
+    text: str = ""
+    """For people: what was wrong, where, by whom, with whom and how often."""
+
     def __str__(self) -> str:
         """Return what was wrong, where, by whom and how often."""
-        lines = [f"{self.fault}: {self.message}"]
-        if self.place is not None:
-            lines.append(f"  at {self.place}: {self.place.instruction}")
-        if self.thread is not None:
-            times = "" if self.occurrences == 1 else f", {self.occurrences} times in all"
-            lines.append(f"  by {self.thread}{times}")
-        if self.other is not None:
-            lines.append(f"  {self.other}")
-        return "\n".join(lines)
+        return f"{self.fault}: {self.text or self.message}"
 
 
 @dataclass(frozen=True)
@@ -170,6 +171,20 @@ class KernelLaunch(Record):
     statistics: Statistics = one(Statistics, default_factory=Statistics)
     config: str | None = None
     """Which config of an autotuned kernel it was."""
+    file: str | None = None
+    """The file of the code that launched it."""
+    line: int | None = None
+    """The line of the launch, from 1."""
+    outputs_known: bool = False
+    """Whether it was told which of its arrays are only written."""
+
+    @classmethod
+    def seen(cls, report: str, **known: Any) -> KernelLaunch:
+        """Make one of what the machine reports, and of what it does not know."""
+        seen = json.loads(report)
+        texts = seen.pop("texts")
+        findings = [{**found, "text": text} for found, text in zip(seen["findings"], texts, strict=True)]
+        return cls.from_json({**known, **seen, "findings": findings})
 
     @property
     def title(self) -> str:
@@ -189,8 +204,65 @@ def raise_findings(launches: Sequence[KernelLaunch]) -> None:
     lines: list[str] = []
     for launch in wrong:
         count = len(launch.findings) + launch.more_findings
-        lines.append(f"{launch.title}: {count} finding{'' if count == 1 else 's'}, grid {launch.grid}")
+        place = "" if launch.file is None else f", launched at {launch.file}:{launch.line}"
+        lines.append(f"{launch.title}: {count} finding{'' if count == 1 else 's'}, grid {launch.grid}{place}")
         lines += [str(finding) for finding in launch.findings[:_SHOWN_FINDINGS]]
         if count > _SHOWN_FINDINGS:
             lines.append(f"... and {count - _SHOWN_FINDINGS} more")
     raise KernelFindingsError("\n".join(lines), [finding for launch in wrong for finding in launch.findings])
+
+
+_witness: list[str] | None = None
+
+
+@contextlib.contextmanager
+def witnessed() -> Iterator[list[str]]:
+    """Take the launches of a function that is tried, as JSON: their findings go to its verdict.
+
+    They are not raised meanwhile, so that the function comes to its end and its results are judged as well.
+    Launches of all threads are taken.
+    """
+    global _witness
+    before, _witness = _witness, []
+    try:
+        yield _witness
+    finally:
+        _witness = before
+
+
+def finish(launch: KernelLaunch, raises: bool) -> bool:
+    """Show what a launch printed and hand it to whoever tries the code; whether to raise its findings."""
+    if launch.printed:
+        sys.stdout.write(launch.printed)
+    if _witness is None:
+        return raises
+    told = {
+        "kernel": launch.title,
+        "file": launch.file,
+        "line": launch.line,
+        "outputs_known": launch.outputs_known,
+        "findings": [asdict(finding) for finding in launch.findings] if raises else [],
+    }
+    _witness.append(json.dumps(told))
+    # Never a pass: what could not be checked is raised all the same.
+    return raises and bool(launch.not_checked) and not launch.findings
+
+
+def launching_line() -> tuple[str, int] | None:
+    """Return the file and the line of the caller's code that launches a kernel."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_inner_folders()):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+
+
+@lru_cache(maxsize=2)
+def _folders(with_triton: bool) -> tuple[str, ...]:
+    triton = sys.modules["triton"].__file__ if with_triton else None
+    packages = [__file__, *([triton] if triton else [])]
+    return tuple(str(Path(file).parent) + os.sep for file in packages)
+
+
+def _inner_folders() -> tuple[str, ...]:
+    """Return the folders of packages whose frames lie between a launch and the machine."""
+    return _folders("triton" in sys.modules)

@@ -13,12 +13,11 @@ While kernels are emulated, those of all threads are: Triton has one driver for 
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuemu.emulation import CHECKS, KernelFinding, KernelLaunch, MachineOptions, raise_findings
+from gpuemu.emulation import CHECKS, KernelFinding, KernelLaunch, MachineOptions, finish, raise_findings
 
 __all__ = ["ConfigsDisagreeWarning", "Disagreement", "Session", "emulate", "install", "uninstall"]
 
@@ -81,11 +80,11 @@ class Session:
     def finish(self, launch: KernelLaunch) -> None:
         """Keep a launch, show what it printed and raise its findings, unless that waits for others."""
         self.launches.append(launch)
-        if launch.printed:
-            sys.stdout.write(launch.printed)
+        if not finish(launch, self.raise_on_findings):
+            return
         if self._collected is not None:
             self._collected.append(launch)
-        elif self.raise_on_findings:
+        else:
             raise_findings([launch])
 
     @contextlib.contextmanager
@@ -100,8 +99,7 @@ class Session:
             yield
         finally:
             self._collected = None
-        if self.raise_on_findings:
-            raise_findings(collected)
+        raise_findings(collected)
 
 
 @contextlib.contextmanager

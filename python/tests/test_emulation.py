@@ -90,6 +90,11 @@ def test_a_read_behind_the_end_is_a_finding(tmp_path: Path) -> None:
     found = caught.value.findings
     assert found[0].buffer == "scale_in" and found[0].offset == 400 and found[0].thread.lane == 100 % 32
     assert "ld.global.f32" in found[0].place.instruction
+    lines = str(found[0]).splitlines()
+    assert lines[0].startswith("out_of_bounds: read of 4 bytes outside of 'scale_in'")
+    assert lines[1].startswith("  at PTX line ") and lines[2].startswith("  by block (0, 0, 0), thread (100, 0, 0)")
+    assert lines[-1].endswith("28 times at this place") or "scale_in + 400" in lines[3]
+    assert f"launched at {__file__}:" in str(caught.value)
     # What it computed is there nevertheless.
     assert np.array_equal(out[:100], x)
     launch = gpuemu.cuda.Kernel(path, raise_on_findings=False)[1, 128](out, x, 1.0, 128)
@@ -224,15 +229,8 @@ def test_options_with_unknown_names_are_refused() -> None:
 
 
 def test_findings_say_where_and_by_whom() -> None:
-    place = {"instruction": "ld.global.f32 %f1, [%rd4];", "ptx_line": 31, "file": "k.py", "line": 9}
-    thread = {"block": [2, 0, 0], "thread": [4, 0, 0], "warp": 0, "lane": 4}
-    found = finding(place=place, thread=thread, other={"place": place, "thread": thread, "write": True})
-    assert str(found).splitlines() == [
-        "out_of_bounds: 4 bytes behind the end of x_ptr",
-        "  at k.py:9 (PTX line 31): ld.global.f32 %f1, [%rd4];",
-        "  by block (2, 0, 0), thread (4, 0, 0), warp 0, lane 4, 3 times in all",
-        "  written at k.py:9 (PTX line 31) by block (2, 0, 0), thread (4, 0, 0), warp 0, lane 4",
-    ]
+    found = finding(text="4 bytes behind the end of x_ptr\n  at k.py:9")
+    assert str(found) == "out_of_bounds: 4 bytes behind the end of x_ptr\n  at k.py:9"
     launch = KernelLaunch("k", (1, 1, 1), (32, 1, 1), [found] * 7, 2, config="BLOCK: 64")
     with pytest.raises(KernelFindingsError) as caught:
         raise_findings([launch])
@@ -241,6 +239,36 @@ def test_findings_say_where_and_by_whom() -> None:
     again = pickle.loads(pickle.dumps(caught.value))
     assert again.findings == caught.value.findings and str(again) == text
     raise_findings([KernelLaunch("k", (1, 1, 1), (32, 1, 1), [])])
+
+
+def test_what_a_launch_does_is_a_finding_of_the_case() -> None:
+    kernel = gpuemu.cuda.Kernel(SCALE, "scale", outputs=["scale_out"])
+
+    def one_too_many(input: np.ndarray) -> np.ndarray:
+        out = np.empty(input.shape, np.float32)
+        if out.size:
+            kernel[-(-out.size // 128), 128](out, np.ascontiguousarray(input), 1.0, out.size + 1)
+        return out
+
+    def right(input: np.ndarray) -> np.ndarray:
+        out = np.empty(input.shape, np.float32)
+        if out.size:
+            kernel[-(-out.size // 128), 128](out, np.ascontiguousarray(input), 1.0, out.size)
+        return out
+
+    def check(function: Any) -> Any:
+        op = gpuemu.op("copy", "input: T[..., H] -> out: T[..., H]", lambda input: input, dtypes=["float32"])
+        return gpuemu.check(op, function, cases=20, seed=1, raises=False)
+
+    report = check(one_too_many)
+    checks = {found.check for result in report.report.failures for found in result.failures}
+    assert checks == {"out_of_bounds"}, report
+    found = report.report.failures[0].failures[0]
+    line = one_too_many.__code__.co_firstlineno + 3
+    assert found.explanation.endswith(f"launched at {__file__}:{line}") and found.bug_class == "out_of_bounds"
+    assert "outside of 'scale_in'" in found.explanation or "outside of 'scale_out'" in found.explanation
+    assert found.places[-1]["line"] == line and found.places[0]["instruction"].startswith(("ld.", "st."))
+    assert check(right).report.not_checked == []
 
 
 MEETINGS = """

@@ -11,7 +11,7 @@ use crate::case::{Case, CaseDescriptor, Layout, Strategy, materialise};
 use crate::oracle::{Subject, judge};
 use crate::runner::Runner;
 use crate::schema::Sizes;
-use crate::verdict::{Check, Verdict};
+use crate::verdict::{Check, Finding, Verdict};
 
 /// What may be shrunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -143,7 +143,9 @@ impl Search<'_> {
         }
         self.runs += 1;
         let verdict = judge(self.subject, &case, self.runner);
-        let same = verdict.failed() && verdict.failing_case.is_none() && verdict.reason() == Some(self.reason);
+        // Of several things that the machine finds, another one may come first where the case is smaller.
+        let reason = |finding: &Finding| finding.check == self.reason;
+        let same = verdict.failed() && verdict.failing_case.is_none() && verdict.findings.iter().any(reason);
         if same {
             self.case = case;
             self.verdict = verdict;

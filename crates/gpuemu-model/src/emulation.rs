@@ -105,7 +105,7 @@ impl AccessFault {
 pub struct CodePlace {
     /// The instruction, as written in the PTX.
     pub instruction: String,
-    /// Its line in the PTX, from 1.
+    /// Its line in the PTX, from 1; 0 where it is no line of PTX, as of the line that launches a kernel.
     pub ptx_line: usize,
     /// The file that it was compiled from, where the PTX says so.
     pub file: Option<String>,
@@ -116,6 +116,7 @@ pub struct CodePlace {
 impl fmt::Display for CodePlace {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.file, self.line) {
+            (Some(file), Some(line)) if self.ptx_line == 0 => write!(formatter, "{file}:{line}"),
             (Some(file), Some(line)) => write!(formatter, "{file}:{line} (PTX line {})", self.ptx_line),
             _ => write!(formatter, "PTX line {}", self.ptx_line),
         }
@@ -174,6 +175,46 @@ pub struct AccessFinding {
     pub other: Option<OtherAccess>,
     /// How often it was seen at this place.
     pub occurrences: u64,
+}
+
+impl AccessFinding {
+    /// For people: what was wrong, and on a line each where, by whom, in which memory, with whom and how often.
+    /// `buffer_bytes` is the size of its buffer, where that is known.
+    pub fn lines(&self, buffer_bytes: Option<u64>) -> Vec<String> {
+        let mut lines = vec![self.message.clone()];
+        lines.extend(self.place.as_ref().map(|place| format!("at {place}: {}", place.instruction)));
+        lines.extend(self.thread.map(|thread| format!("by {thread}")));
+        lines.extend(self.memory(buffer_bytes));
+        lines.extend(self.other.as_ref().map(|other| {
+            let did = if other.write { "written" } else { "read" };
+            let when = if self.fault.check() == AccessCheck::Race { "also" } else { "last" };
+            format!("{when} {did} by {} at {}: {}", other.thread, other.place, other.place.instruction)
+        }));
+        if self.occurrences > 1 {
+            lines.push(format!("{} times at this place", self.occurrences));
+        }
+        lines
+    }
+
+    /// The address, and where that is from a buffer.
+    fn memory(&self, buffer_bytes: Option<u64>) -> Option<String> {
+        let address = self.address.map(|address| format!("address {address:#x}"));
+        let place = self.buffer.as_deref().map(|buffer| match (self.offset, buffer_bytes) {
+            (Some(offset), _) if offset < 0 => format!("{} bytes before {buffer}", offset.unsigned_abs()),
+            (Some(offset), Some(bytes)) if offset.unsigned_abs() >= bytes => {
+                let beyond = match offset.unsigned_abs() - bytes {
+                    0 => "just".to_string(),
+                    beyond => format!("{beyond} bytes"),
+                };
+                format!("{buffer} + {offset}, {beyond} past the end of its {bytes}")
+            }
+            (Some(offset), Some(bytes)) => format!("{buffer} + {offset}, of {bytes} bytes"),
+            (Some(offset), None) => format!("{buffer} + {offset}"),
+            (None, _) => format!("of {buffer}"),
+        });
+        let parts: Vec<String> = address.into_iter().chain(place).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
 }
 
 /// How much work a launch was.

@@ -257,6 +257,13 @@ pub struct Finding {
     pub places: Vec<KernelPlace>,
 }
 
+impl Finding {
+    /// What was seen, in one line.
+    pub fn headline(&self) -> &str {
+        self.explanation.lines().next().unwrap_or_default()
+    }
+}
+
 /// How a case ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -88,6 +88,13 @@ impl Runner for PythonRunner {
             }
             runner_error(error)
         })?;
+        for seen in &seen {
+            match seen {
+                Seen::Launch(launch) => launch.tell(invocation),
+                Seen::Raised { text } => return Err(RunnerError::Raised(text.clone())),
+                _ => {}
+            }
+        }
         let names: Vec<String> = invocation.output_names().map(ToString::to_string).collect();
         let matched = match_outputs(&names, invocation.schema.outputs.len(), &outputs);
         let matched = fault!("runner.match_outputs", "injected".to_string(), matched)
@@ -170,6 +177,8 @@ fn finding(
             );
             about_output(Check::NotLaunched, names.first().cloned().unwrap_or_default(), BugClass::Fallback, words)
         }
+        // Told before the outputs were looked at.
+        Seen::Launch(_) | Seen::Raised { .. } => None,
     }
 }
 

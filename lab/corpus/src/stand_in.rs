@@ -64,6 +64,7 @@ impl StandIn {
             placement: Placement::Fresh,
             findings: Vec::new(),
             surplus: false,
+            looked_at: Default::default(),
         };
         (self.kernel.double)(&mut invocation, &self.plan)?;
         let decode = |buffer: &Buffer| {

@@ -5,10 +5,12 @@ use std::collections::VecDeque;
 use gpuemu_engine::runner::{Buffer, Invocation, Placement, Runner, RunnerDescription, RunnerError};
 use gpuemu_engine::verdict::{BugClass, Check, Finding};
 use gpuemu_runners::executor::{Accepted, CallStyle, NamedTensors};
+use gpuemu_runners::kernels::findings::SeenLaunch;
 use gpuemu_runners::python_program::match_outputs;
 use gpuemu_runners::python_runner::parameters_json;
 use gpuemu_tensor::{DType, Tensor};
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 use serde_json::{Map, Value};
@@ -18,13 +20,10 @@ use crate::arrays::{Memory, bytes_of, fill, memory};
 /// Calls whose input memory is kept, so that the next ones lie elsewhere.
 const REMEMBERED_CALLS: usize = 3;
 
-/// What `gpuemu._callable.Bridge` returns for one call: outputs (name, bytes, dtype, shape) and what it saw
-/// (check, tensor, words); or, as a text, how the callable failed.
-#[derive(FromPyObject)]
-enum Returned<'py> {
-    Failed(String),
-    Outputs(Vec<(String, Bound<'py, Memory>, String, Vec<usize>)>, Vec<(String, String, String)>),
-}
+/// What `gpuemu._callable.Bridge` returns for one call: how the callable failed, if it did; outputs (name, bytes, dtype,
+/// shape); what the bridge saw (check, tensor, words); and launches in the PTX machine, as JSON.
+type Returned<'py> =
+    (Option<String>, Vec<(String, Bound<'py, Memory>, String, Vec<usize>)>, Vec<(String, String, String)>, Vec<String>);
 
 /// How calls are made.
 pub struct Calling {
@@ -96,14 +95,23 @@ impl CallableRunner {
         for (buffer, memory) in invocation.outputs.iter_mut().zip(&outputs) {
             buffer.memory_mut().copy_from_slice(&bytes_of(memory)?);
         }
-        match returned.extract::<Returned<'_>>(py)? {
-            Returned::Failed(text) => Ok(Err(RunnerError::Raised(text))),
-            Returned::Outputs(values, remarks) => {
-                invocation.findings.extend(remarks.into_iter().map(finding));
-                invocation.surplus = values.len() > invocation.outputs.len();
-                if self.description.writes_into_buffers { Ok(Ok(())) } else { Ok(take(invocation, &values)) }
-            }
+        let (failure, values, remarks, launches) = returned.extract::<Returned<'_>>(py)?;
+        for launch in launches {
+            let launch: SeenLaunch =
+                serde_json::from_str(&launch).map_err(|error| PyValueError::new_err(format!("a launch: {error}")))?;
+            launch.tell(invocation);
         }
+        if let Some(text) = failure {
+            return Ok(Err(RunnerError::Raised(text)));
+        }
+        invocation.surplus = values.len() > invocation.outputs.len();
+        if !self.description.writes_into_buffers
+            && let Err(error) = take(invocation, &values)
+        {
+            return Ok(Err(error));
+        }
+        invocation.findings.extend(remarks.into_iter().map(finding));
+        Ok(Ok(()))
     }
 
     /// Memory for the inputs: new, or that of the last call with inputs of these lengths.

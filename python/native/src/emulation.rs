@@ -156,8 +156,9 @@ impl KernelProgram {
         let outcome = py.detach(|| self.program.launch(&launch, &options)).map_err(|error| launch_error(py, &error))?;
         write_back(&arguments, &outcome)?;
         let Outcome { findings, more_findings, not_checked, printed, statistics, .. } = outcome;
+        let texts: Vec<String> = findings.iter().map(|found| found.lines(None).join("\n  ")).collect();
         let seen = json!({
-            "findings": findings, "more_findings": more_findings, "not_checked": not_checked, "printed": printed,
+            "findings": findings, "texts": texts, "more_findings": more_findings, "not_checked": not_checked, "printed": printed,
             "statistics": statistics,
         });
         Ok(seen.to_string())

@@ -72,6 +72,7 @@ impl Op for PythonReference {
             placement: Placement::Fresh,
             findings: Vec::new(),
             surplus: false,
+            looked_at: Default::default(),
         };
         let mut runner = self.runner.lock().unwrap_or_else(PoisonError::into_inner);
         runner.run(&mut invocation).map_err(|error| failed(error.to_string()))?;

@@ -46,7 +46,12 @@ pub fn judge_given(subject: &Subject, case: &Case, outputs: &[Tensor]) -> Verdic
     }
     if verdict.findings.is_empty() {
         let Some(expectations) = settle_expected(subject.expect(case), &mut verdict) else { return verdict };
-        let runs = Runs { first: outputs.iter().map(contiguous).collect(), second: None, surplus: false };
+        let runs = Runs {
+            first: outputs.iter().map(contiguous).collect(),
+            second: None,
+            surplus: false,
+            looked_at: Default::default(),
+        };
         judge_outputs(&prepared, &expectations, &runs, &mut verdict);
     }
     settle(&mut verdict);

@@ -112,7 +112,12 @@ fn judge_part(
         let prepared = Prepared::new(subject, &case, &runner);
         let mut verdict = submitted_verdict(subject, &case);
         let first = outputs.iter().map(super::given::contiguous).collect();
-        judge_outputs(&prepared, &expectations, &Runs { first, second: None, surplus: false }, &mut verdict);
+        judge_outputs(
+            &prepared,
+            &expectations,
+            &Runs { first, second: None, surplus: false, looked_at: Default::default() },
+            &mut verdict,
+        );
         let clean = verdict.findings.is_empty() && !verdict.near && verdict.elements.undetermined == 0;
         verdict.outcome = Outcome::Passed;
         let (elements, errors) = (verdict.elements, verdict.errors);

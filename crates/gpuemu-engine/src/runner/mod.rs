@@ -3,6 +3,7 @@
 
 pub mod buffer;
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -97,6 +98,8 @@ pub struct Invocation<'a> {
     pub findings: Vec<Finding>,
     /// Whether more outputs came back than are judged.
     pub surplus: bool,
+    /// What else than the runner looked at in this call, of the things that a verdict says are not checked.
+    pub looked_at: BTreeSet<&'static str>,
 }
 
 impl Invocation<'_> {

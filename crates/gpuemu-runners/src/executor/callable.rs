@@ -110,7 +110,11 @@ impl Callable {
         let storages: Vec<&[u8]> = arguments.inputs.iter().map(|(_, tensor)| tensor.storage().as_bytes()).collect();
         worker.calls += 1;
         match worker.ask(&request, &storages, arguments.timeout)? {
-            (Answer::Returned { outputs, seen }, blobs) => match returned(outputs, &blobs) {
+            (Answer::Returned { outputs, mut seen, raised }, blobs) => match returned(outputs, &blobs) {
+                Ok(outputs) if raised.is_some() => {
+                    seen.extend(raised.map(|text| Seen::Raised { text }));
+                    Ok((outputs, seen))
+                }
                 Ok(outputs) => Ok((outputs, seen)),
                 Err(message) => Err(worker.bad_output(message)),
             },

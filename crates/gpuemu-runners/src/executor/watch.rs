@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::kernels::findings::SeenLaunch;
+
 /// How the memory of a call is watched. A callable that is watched must return arrays, and nothing that merely
 /// becomes one when it is looked at.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -39,4 +41,8 @@ pub enum Seen {
         /// What the kernel raised, if it was called at all.
         error: Option<String>,
     },
+    /// It raised, after what was seen before this.
+    Raised { text: String },
+    /// It launched a kernel in the PTX machine.
+    Launch(SeenLaunch),
 }

@@ -118,6 +118,9 @@ pub(super) enum Answer {
     Returned {
         outputs: Vec<Output>,
         seen: Vec<Seen>,
+        /// What it raised after all, where what was seen tells more.
+        #[serde(default)]
+        raised: Option<String>,
     },
     Stale {
         changed: Option<String>,

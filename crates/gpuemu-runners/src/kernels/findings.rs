@@ -1,8 +1,49 @@
 //! What the machine saw, as the engine reports it.
 
+use gpuemu_engine::runner::Invocation;
 use gpuemu_engine::verdict::{BugClass, Check, Finding};
 use gpuemu_model::emulation::{AccessFault, AccessFinding, CodePlace};
 use gpuemu_model::finding::KernelPlace;
+use serde::Deserialize;
+
+/// A launch that a function of Python made in the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct SeenLaunch {
+    pub kernel: String,
+    /// The line of the caller that launched it.
+    pub file: Option<String>,
+    pub line: Option<u64>,
+    /// Whether it was told which of its arrays are outputs.
+    pub outputs_known: bool,
+    pub findings: Vec<AccessFinding>,
+}
+
+impl SeenLaunch {
+    /// Puts what was seen into the call that launched it.
+    pub fn tell(&self, invocation: &mut Invocation<'_>) {
+        let launched = (self.file.is_some() && self.line.is_some()).then(|| KernelPlace {
+            ptx: None,
+            code: CodePlace {
+                instruction: format!("launch of {}", self.kernel),
+                ptx_line: 0,
+                file: self.file.clone(),
+                line: self.line,
+            },
+        });
+        for found in &self.findings {
+            let mut finding = finding(found, None);
+            if let Some(launched) = &launched {
+                finding.explanation.push_str(&format!("\nlaunched at {}", launched.code));
+                finding.places.push(launched.clone());
+            }
+            invocation.findings.push(finding);
+        }
+        invocation.looked_at.insert("stores out of bounds");
+        if self.outputs_known {
+            invocation.looked_at.insert("unwritten outputs");
+        }
+    }
+}
 
 /// A finding of the machine as one of a verdict. The code is in a PTX file of the project, if it is named.
 pub fn finding(found: &AccessFinding, ptx: Option<&str>) -> Finding {
@@ -25,7 +66,7 @@ pub fn finding(found: &AccessFinding, ptx: Option<&str>) -> Finding {
         elements: 0,
         worst: None,
         bug_class,
-        explanation: words(found),
+        explanation: found.lines(None).join("\n"),
         places: places(found, ptx),
     }
 }
@@ -34,25 +75,6 @@ pub fn finding(found: &AccessFinding, ptx: Option<&str>) -> Finding {
 fn places(found: &AccessFinding, ptx: Option<&str>) -> Vec<KernelPlace> {
     let place = |code: &CodePlace| KernelPlace { ptx: ptx.map(ToString::to_string), code: code.clone() };
     found.place.iter().chain(found.other.iter().map(|other| &other.place)).map(place).collect()
-}
-
-/// A finding in words: what, where, by whom, with whom.
-pub fn words(found: &AccessFinding) -> String {
-    let mut words = found.message.clone();
-    if let Some(place) = &found.place {
-        words.push_str(&format!("; `{}` at {place}", place.instruction));
-    }
-    if let Some(thread) = &found.thread {
-        words.push_str(&format!(", by {thread}"));
-    }
-    if let Some(other) = &found.other {
-        let did = if other.write { "written" } else { "read" };
-        words.push_str(&format!("; {did} by {} with `{}` at {}", other.thread, other.place.instruction, other.place));
-    }
-    if found.occurrences > 1 {
-        words.push_str(&format!(" ({} times)", found.occurrences));
-    }
-    words
 }
 
 /// Whether a finding is about an output that nothing wrote, which the engine sees for itself.

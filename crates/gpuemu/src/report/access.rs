@@ -46,48 +46,10 @@ pub fn counted(findings: u64) -> String {
 }
 
 fn write_finding(text: &mut String, shown: &ShownFinding) -> std::fmt::Result {
-    let finding = &shown.finding;
-    let head = format!("error[{}]", finding.fault.name());
-    writeln!(text, "{} {}", paint(BAD, &head), finding.message)?;
-    if let Some(place) = &finding.place {
-        writeln!(text, "  at {place}: {}", place.instruction)?;
-    }
-    if let Some(thread) = &finding.thread {
-        writeln!(text, "  by {thread}")?;
-    }
-    if let Some(memory) = memory(shown) {
-        writeln!(text, "  {memory}")?;
-    }
-    if let Some(other) = &finding.other {
-        let did = if other.write { "written" } else { "read" };
-        let when = if finding.fault.check() == AccessCheck::Race { "also" } else { "last" };
-        writeln!(text, "  {when} {did} by {} at {}: {}", other.thread, other.place, other.place.instruction)?;
-    }
-    if finding.occurrences > 1 {
-        writeln!(text, "  {} times at this place", finding.occurrences)?;
-    }
-    Ok(())
-}
-
-/// The address, and where that is from a buffer.
-fn memory(shown: &ShownFinding) -> Option<String> {
-    let finding = &shown.finding;
-    let address = finding.address.map(|address| format!("address {address:#x}"));
-    let place = finding.buffer.as_deref().map(|buffer| match (finding.offset, shown.buffer_bytes) {
-        (Some(offset), _) if offset < 0 => format!("{} bytes before {buffer}", offset.unsigned_abs()),
-        (Some(offset), Some(bytes)) if offset.unsigned_abs() >= bytes => {
-            let beyond = match offset.unsigned_abs() - bytes {
-                0 => "just".to_string(),
-                beyond => format!("{beyond} bytes"),
-            };
-            format!("{buffer} + {offset}, {beyond} past the end of its {bytes}")
-        }
-        (Some(offset), Some(bytes)) => format!("{buffer} + {offset}, of {bytes} bytes"),
-        (Some(offset), None) => format!("{buffer} + {offset}"),
-        (None, _) => format!("of {buffer}"),
-    });
-    let parts: Vec<String> = address.into_iter().chain(place).collect();
-    (!parts.is_empty()).then(|| parts.join(", "))
+    let head = format!("error[{}]", shown.finding.fault.name());
+    let mut lines = shown.finding.lines(shown.buffer_bytes).into_iter();
+    writeln!(text, "{} {}", paint(BAD, &head), lines.next().unwrap_or_default())?;
+    lines.try_for_each(|line| writeln!(text, "  {line}"))
 }
 
 #[cfg(test)]

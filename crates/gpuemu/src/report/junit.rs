@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use gpuemu_model::artifact::{ArtifactStatus, KernelReport, KernelStatus, LintFinding, Severity};
-use gpuemu_model::report::{ComparisonReport, ComparisonStatus, OpReport, OpStatus, RunReport};
+use gpuemu_model::finding::Finding;
+use gpuemu_model::report::{ComparisonReport, ComparisonStatus, OpReport, OpStatus, RunReport, ValidationResult};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::issues::{Issue, Subject, Weight, issues};
@@ -47,7 +48,7 @@ fn suite(op: &OpReport, report: &RunReport) -> TestSuite {
             let failures = op.failures.iter().filter(|failure| failure.dtype == counts.dtype);
             let described: Vec<String> = failures.map(|failure| plain(&text::result(failure))).collect();
             let first = op.failures.iter().find(|failure| failure.dtype == counts.dtype);
-            let words = first.and_then(|failure| Some(failure.finding()?.explanation.clone())).unwrap_or_default();
+            let words = first.and_then(ValidationResult::finding).map_or("", Finding::headline);
             let message = format!("{} of {} cases failed: {words}", counts.failed, counts.cases);
             status = if op.status == OpStatus::ExpectedFailure {
                 let mut skipped = TestCaseStatus::skipped();

@@ -2,7 +2,9 @@
 
 import importlib
 import inspect
+import json
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,6 +12,16 @@ if TYPE_CHECKING:
     from messages import Answer, Blobs, clean, traceback_text
     from watched_kernel import WatchedKernel
     from watched_memory import WatchedMemory
+
+
+def witnessed_launches() -> AbstractContextManager[list[str]]:
+    """Take what kernels do in the PTX machine, where the project's code launches them there.
+
+    The worker itself imports nothing of gpuemu: it may be another version, or not be there.
+    """
+    emulation = sys.modules.get("gpuemu.emulation")
+    witnessed = getattr(emulation, "witnessed", None)
+    return nullcontext([]) if witnessed is None else witnessed()
 
 
 class Callable:
@@ -113,15 +125,20 @@ class Callable:
             self.memory.poison(watch["poison"], watch["output_bytes"])
         if self.kernel:
             self.kernel.forget()
-        try:
-            if request["style"] == "keywords":
-                result = self.function(**inputs, **keywords)
-            elif request["style"] == "dictionary":
-                result = self.function(inputs, **keywords)
-            else:
-                result = self.function(*inputs.values(), **keywords)
-        except BaseException as error:
-            return {"is": "raised", "text": traceback_text(error)}, []
+        with witnessed_launches() as launches:
+            try:
+                if request["style"] == "keywords":
+                    result = self.function(**inputs, **keywords)
+                elif request["style"] == "dictionary":
+                    result = self.function(inputs, **keywords)
+                else:
+                    result = self.function(*inputs.values(), **keywords)
+            except BaseException as error:
+                text = traceback_text(error)
+                if not any(json.loads(launch)["findings"] for launch in launches):
+                    return {"is": "raised", "text": text}, []
+                # What the machine saw tells more than what became of it.
+                return {"is": "returned", "outputs": [], "seen": self.launched(launches), "raised": text}, []
         placed = watch["in_place"] if watch and self.memory.shared else []
         if result is None and (not placed or set(placed) != set(watch["outputs"])):
             return {"is": "no_array", "text": "it returned None, not an array or arrays"}, []
@@ -141,7 +158,13 @@ class Callable:
         seen = self.memory.seen(views, blobs, outputs) if watch else []
         if watch and self.kernel:
             seen += self.kernel.seen(watch["output_bytes"])
+        seen += self.launched(launches)
         return {"is": "returned", "outputs": described, "seen": seen}, [data for _, _, data in outputs]
+
+    @staticmethod
+    def launched(launches: list[str]) -> list[dict[str, Any]]:
+        """Return launches in the PTX machine as things that were seen."""
+        return [{"check": "launch", **json.loads(launch)} for launch in launches]
 
     def same(self, returned: Any, array: Any) -> bool:
         """Whether two arrays hold the same bytes."""

@@ -67,7 +67,7 @@ fn script(open: &OpenCase, config: &Config, file: &Path) -> Result<String, Expec
     let mut head =
         comment(&format!("{FIRST_WORDS} {}: op {}, {}", env!("CARGO_PKG_VERSION"), op.name, case_line(result)));
     for finding in &result.failures {
-        let first = finding.explanation.lines().next().unwrap_or_default();
+        let first = finding.headline();
         head.push_str(&comment(&format!("# {}: {first} [{}]", finding.check, finding.bug_class)));
     }
     let main = "if __name__ == \"__main__\":\n    sys.exit(main(json.loads(CASE)))\n";
