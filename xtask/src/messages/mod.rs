@@ -3,6 +3,8 @@
 mod calls;
 mod kind;
 mod manifest;
+#[cfg(test)]
+mod retired;
 mod rust;
 mod rust_names;
 mod sources;
