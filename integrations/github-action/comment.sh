@@ -15,7 +15,7 @@ key="<!-- gpuemu-comment $COMMENT_NAME -->"
 most_characters=65000
 
 [[ $(head -n 1 "$REPORT_MARKDOWN") == "$marker" ]] || refuse "$REPORT_MARKDOWN does not begin with $marker"
-[[ $PULL_REQUEST =~ ^[0-9]+$ ]] || refuse "'$PULL_REQUEST' is no number of a pull request"
+[[ $PULL_REQUEST =~ ^[0-9]+$ ]] || refuse "'$PULL_REQUEST' is not the number of a pull request"
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

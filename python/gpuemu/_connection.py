@@ -43,7 +43,7 @@ class Connection:
         """Find the socket and the daemon's program; nothing is opened before the first request."""
         found = socket if socket is not None else default_socket()
         if found is None:
-            message = "gpuemu has no folder: neither GPUEMU_HOME nor HOME is set"
+            message = "cannot locate gpuemu's home directory: neither GPUEMU_HOME nor HOME is set"
             raise ConnectionError(message, code="NotRunning", hint="set GPUEMU_HOME, or name the socket")
         self.socket = Path(found)
         self._timeout = timeout

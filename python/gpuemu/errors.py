@@ -41,7 +41,7 @@ class ClientError(Exception):
 
 
 class ConnectionError(ClientError, builtins.ConnectionError):
-    """There is no daemon to talk to, or the talk with it broke off.
+    """There is no daemon to talk to, or the connection to it was lost.
 
     `code` is one of `NotRunning`, `NotStarted`, `ConnectFailed`, `TimedOut`, `Broken`, `VersionMismatch` and
     `Unreadable`.

@@ -144,7 +144,7 @@ def _seed(text: str) -> int:
 def _count(text: str) -> int:
     number = _number(text, 10)
     if number is None or number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is no number of cases; give 1 or more")
+        raise argparse.ArgumentTypeError(f"{text} is not a number of cases; give 1 or more")
     return number
 
 

@@ -161,7 +161,7 @@ def test_without_storing_no_daemon_is_started(folder: Path, tmp_path: Path) -> N
 
 def test_what_makes_no_sense_is_refused(folder: Path) -> None:
     for option, words in (
-        ("--gpuemu-cases=many", "argument --gpuemu-cases: many is no number of cases; give 1 or more"),
+        ("--gpuemu-cases=many", "argument --gpuemu-cases: many is not a number of cases; give 1 or more"),
         ("--gpuemu-replay=-1", "argument --gpuemu-replay: the seed -1 is not a whole number of 64 bits"),
     ):
         ended = run_pytest(folder, option)

@@ -205,7 +205,7 @@ export interface ErrorPicture {
   };
 }
 
-/** What is wrong with a case. */
+/** The errors of a case. */
 export interface Illustration {
   result: ValidationResult;
   picture?: ErrorPicture;

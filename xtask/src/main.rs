@@ -1,4 +1,5 @@
-//! The development commands of gpuemu: `cargo xtask test`, `lint`, `bench`, `torture`, `docs`, `release` and `vectors`.
+//! The development commands of gpuemu: `cargo xtask test`, `lint`, `bench`, `torture`, `docs`, `messages`,
+//! `release` and `vectors`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a terminal program: what it prints is its purpose")]
 
 mod bench;
@@ -10,6 +11,7 @@ mod environments;
 mod extension;
 mod failure;
 mod framework_tests;
+mod messages;
 mod native_module;
 mod node_environment;
 mod one_feature_set;
@@ -71,14 +73,20 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<String>,
     },
-    /// Put gpuemu under crashes, power cuts, hostile input, load and faults, and print what came of it.
+    /// Put gpuemu under crashes, power cuts, hostile input, load and faults, and print the results.
     Torture {
         /// Passed on to the program; `--list` says what it knows.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<String>,
     },
-    /// Build the documentation as a site; a link that leads nowhere is a failure.
+    /// Build the documentation as a site; a broken link is a failure.
     Docs,
+    /// Print every error, warning, hint, help text and finding of the project with its place.
+    Messages {
+        /// Choose what is printed: lines or JSON.
+        #[arg(long, value_enum, default_value = "text")]
+        format: messages::Format,
+    },
     /// Build everything that users install into one folder, with checksums: the wheel, the programs, the extension.
     Release,
     /// Write the test vectors that the Rust and the Python suites share.
@@ -113,6 +121,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Bench { arguments } => bench::run(&arguments),
         Command::Torture { arguments } => torture::run(&arguments),
         Command::Docs => documentation::run(),
+        Command::Messages { format } => messages::run(format),
         Command::Release => release::run(),
         Command::Vectors { check } => vectors::run(check),
     }

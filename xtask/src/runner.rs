@@ -60,7 +60,7 @@ pub fn run_in_rounds(steps: &[&'static Step], mut perform: impl FnMut(&Step) -> 
 /// What a side reported; of one that broke off, that none of its steps passed.
 fn reports_of(ended: thread::Result<Vec<StepReport>>, steps: &[&'static Step]) -> Vec<StepReport> {
     let broken_off = |step: &&'static Step| {
-        let outcome = Outcome::Failed("the side that it runs on broke off".to_string());
+        let outcome = Outcome::Failed("the thread that runs its side panicked".to_string());
         StepReport { name: step.name, budget: step.budget, duration: Duration::ZERO, outcome }
     };
     ended.unwrap_or_else(|_| steps.iter().map(broken_off).collect())

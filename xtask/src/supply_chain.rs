@@ -40,7 +40,7 @@ fn allowed(rules: &str) -> Result<Vec<Licensee>, String> {
     let names = rules.get("licenses").and_then(|licenses| licenses.get("allow")).and_then(toml::Value::as_array);
     let names = names.ok_or_else(|| format!("{RULES} has no list of licences"))?;
     let licence = |name: &toml::Value| {
-        let name = name.as_str().ok_or_else(|| format!("{RULES}: a licence is no text"))?;
+        let name = name.as_str().ok_or_else(|| format!("{RULES}: a licence is not a string"))?;
         Licensee::parse(name).map_err(|error| format!("{RULES}: {error}"))
     };
     names.iter().map(licence).collect()

@@ -12,7 +12,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum HomeError {
     /// Neither `GPUEMU_HOME` nor `HOME` is set.
-    #[error("gpuemu has no folder: neither GPUEMU_HOME nor HOME is set")]
+    #[error("cannot locate gpuemu's home directory: neither GPUEMU_HOME nor HOME is set")]
     Unknown,
     /// Another process has it.
     #[error("{} is in use by {holder}", home.display())]

@@ -93,7 +93,7 @@ impl Daemon {
                     Ok(Some(answer)) => answer,
                     Ok(None) => self.shut_down(),
                     Err(error) => {
-                        encode(&Response::error(ErrorCode::InternalError, format!("a fault of gpuemu: {error}")).into())
+                        encode(&Response::error(ErrorCode::InternalError, format!("internal error: {error}")).into())
                     }
                 }
             }
@@ -143,7 +143,7 @@ impl Handler for Daemon {
     }
 
     fn broke_off(&self) -> Vec<u8> {
-        let message = "a fault of gpuemu: the request broke off";
+        let message = "internal error: the request panicked";
         encode(&Response::error(ErrorCode::InternalError, message).into())
     }
 

@@ -47,7 +47,7 @@ pub fn parameter_bytes(parameter: &Parameter, value: &Value) -> Result<Vec<u8>, 
             number.cast_unsigned()
         }
         (Value::Float(_), None) => return refused("it is a whole number there"),
-        _ => return refused("it is no number"),
+        _ => return refused("it is not a number"),
     };
     let bytes = bits.to_le_bytes();
     Ok(bytes.into_iter().chain(std::iter::repeat(0)).take(parameter.bytes as usize).collect())
@@ -84,7 +84,7 @@ mod tests {
         assert!(message(ScalarType::U32, Value::Integer(1 << 32)).ends_with("it does not fit"));
         assert!(message(ScalarType::F32, Value::Integer((1 << 24) + 1)).ends_with("it is not exact there"));
         assert!(message(ScalarType::U32, Value::Float(0.5)).ends_with("it is a whole number there"));
-        assert!(message(ScalarType::U32, Value::Text("x".to_string())).ends_with("it is no number"));
+        assert!(message(ScalarType::U32, Value::Text("x".to_string())).ends_with("it is not a number"));
         let structure = Parameter { name: "p".to_string(), bytes: 16, scalar: ScalarType::B8, offset: 0 };
         assert!(parameter_bytes(&structure, &Value::Integer(1)).is_err());
     }

@@ -127,7 +127,7 @@ pub struct HeatMap {
     pub rows: usize,
     /// Size of the last dim; 1 where there is none.
     pub columns: usize,
-    /// Entries of the other dims, of which a cell shows the gravest.
+    /// Entries of the other dims; a cell shows the gravest.
     pub entries: usize,
     /// Rows of a cell.
     pub row_step: usize,

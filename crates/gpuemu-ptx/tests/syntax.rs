@@ -270,11 +270,11 @@ fn errors_name_the_place_and_what_was_wanted() {
     assert_eq!(body_error("ld.global.b32 %r1, [%rd1;"), "k.ptx:6:25: expected ']' after an address, found `;`");
     assert_eq!(
         body_error("mov.b32 %r1, 0f3F80;"),
-        "k.ptx:6:14: `0f3F80` is no number: 0f takes 8 hexadecimal digits, 0d takes 16"
+        "k.ptx:6:14: `0f3F80` is not a number: 0f takes 8 hexadecimal digits, 0d takes 16"
     );
     assert_eq!(
         body_error("mov.b32 %r1, 99999999999999999999;"),
-        "k.ptx:6:14: `99999999999999999999` is no number of at most 64 bits"
+        "k.ptx:6:14: `99999999999999999999` is not a number of at most 64 bits"
     );
     assert_eq!(body_error("mov.b32 %r1, 1/0;"), "k.ptx:6:15: `/` cannot be computed here");
     assert_eq!(body_error("mov.u32 %r1, -%r2;"), "k.ptx:6:15: expected a number, found `%r2`");
@@ -287,7 +287,7 @@ fn errors_name_the_place_and_what_was_wanted() {
     assert_eq!(body_error("@%p1 {"), "k.ptx:6:6: expected an instruction after its guard, found `{`");
     assert_eq!(body_error("add .s32 %r1, %r2, %r3;"), "k.ptx:6:6: a blank before `.s32`: write `add.s32`");
     assert_eq!(body_error("ret;;"), "k.ptx:6:5: expected an instruction, a label or '}', found `;`");
-    assert_eq!(body_error("mov.b32 %r1, 12u;"), "k.ptx:6:14: `12u` is no number of at most 64 bits");
+    assert_eq!(body_error("mov.b32 %r1, 12u;"), "k.ptx:6:14: `12u` is not a number of at most 64 bits");
     assert_eq!(body_error("mövé %r1;"), "k.ptx:6:1: `m` is no instruction of PTX");
     assert_eq!(body_error("move.b32 %r1;"), "k.ptx:6:1: `move` is no instruction of PTX");
     assert_eq!(body_error("The kernel is fast;"), "k.ptx:6:1: `The` is no instruction of PTX");

@@ -55,7 +55,7 @@ pub fn broken(op: &str, failure: Failure) -> OpReport {
 
 /// The report on an op whose run has not come to its end.
 pub fn broken_off(op: &str) -> OpReport {
-    let message = Some("its run broke off before its end".to_string());
+    let message = Some("its run ended early".to_string());
     OpReport { status: OpStatus::Unfinished, message, ..OpReport::blank(op) }
 }
 

@@ -44,7 +44,7 @@ pub fn judge_tensors(
     let case = given(schema, op.subject.fingerprint(), seed, inputs, parameters, &wanted)
         .map_err(|error| Failure::invalid(format!("op '{}': {error}", op.name)))?;
     check_domains(schema, &case).map_err(|error| {
-        Failure::invalid(format!("op '{}': {error}", op.name)).hint("the op is not defined there: mend the input")
+        Failure::invalid(format!("op '{}': {error}", op.name)).hint("the op is not defined there: fix the input")
     })?;
     let verdict = judge_named(op, &case, outputs)?;
     Ok((case, verdict))

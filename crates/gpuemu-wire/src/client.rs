@@ -173,5 +173,5 @@ pub fn refused(response: Response) -> Result<Response, ClientError> {
 /// An answer that has nothing to do with the question.
 pub fn unexpected(response: &Response) -> ClientError {
     let kind = response.to_json_value().ok().and_then(|value| value["type"].as_str().map(ToString::to_string));
-    ClientError::Unreadable(format!("a {} came where another answer was expected", kind.unwrap_or_default()))
+    ClientError::Unreadable(format!("unexpected response: {}", kind.unwrap_or_default()))
 }

@@ -171,7 +171,7 @@ impl Backend {
 }
 
 fn no_home() -> ExpectedError {
-    ExpectedError::new("gpuemu has no folder: neither GPUEMU_HOME nor HOME is set", "set GPUEMU_HOME")
+    ExpectedError::new("cannot locate gpuemu's home directory: neither GPUEMU_HOME nor HOME is set", "set GPUEMU_HOME")
 }
 
 pub fn current_folder() -> Result<PathBuf, ExpectedError> {

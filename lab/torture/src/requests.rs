@@ -35,7 +35,7 @@ pub fn stored(client: &mut Client, project: &ProjectReference) -> Result<Vec<Val
     let request = ListResults { project: project.clone(), op_name: None, limit: Some(u64::MAX), since_hours: None };
     match client.call(&Request::ListResults(request)).map_err(|error| error.to_string())? {
         Response::Results { results } => Ok(results),
-        _ => Err("ListResults has another answer".to_string()),
+        _ => Err("unexpected response to ListResults".to_string()),
     }
 }
 

@@ -169,7 +169,7 @@ impl Runner for CallableRunner {
 
     fn run(&mut self, invocation: &mut Invocation<'_>) -> Result<(), RunnerError> {
         if self.broken.is_some() {
-            return Err(RunnerError::Raised("an earlier call was broken off".to_string()));
+            return Err(RunnerError::Raised("an earlier call was interrupted".to_string()));
         }
         Python::attach(|py| match self.call(py, invocation) {
             Ok(result) => result,

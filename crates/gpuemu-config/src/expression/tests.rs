@@ -122,7 +122,7 @@ fn what_is_no_expression_is_refused_in_words() {
         ("1 < 2 == true", "comparisons cannot be chained; join them by '&&'"),
         ("1 < 2 < 3", "comparisons cannot be chained; join them by '&&'"),
         ("9223372036854775808", "9223372036854775808 is too large"),
-        ("1.2.3", "1.2.3 is no number"),
+        ("1.2.3", "1.2.3 is not a number"),
         ("'open", "a text is not closed"),
         ("é + ☃", "'☃' means nothing"),
     ] {

@@ -93,5 +93,5 @@ fn number(text: &str) -> Result<Token<'static>, String> {
         return text.parse().map(Token::Integer).map_err(|_| format!("{text} is too large"));
     }
     let value = text.parse::<f64>().ok().filter(|value| value.is_finite());
-    value.map(Token::Float).ok_or_else(|| format!("{text} is no number"))
+    value.map(Token::Float).ok_or_else(|| format!("{text} is not a number"))
 }

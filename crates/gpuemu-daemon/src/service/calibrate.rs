@@ -114,7 +114,7 @@ impl Measuring {
     }
 }
 
-const WRONG_CONTROL: &str = "a control that fails is no control: nothing was stored; mend it, or give another one";
+const WRONG_CONTROL: &str = "a control that fails is no control: nothing was stored; fix it, or give another one";
 
 /// The project with the control in the place of an op, judged by the op's reference and, where that has one, its
 /// bound. And whether the control is the op itself.

@@ -286,7 +286,7 @@ struct JobEnding(Arc<Job>);
 
 impl Drop for JobEnding {
     fn drop(&mut self) {
-        self.0.give_up(Response::error(ErrorCode::InternalError, "a fault of gpuemu: the job's thread broke off"));
+        self.0.give_up(Response::error(ErrorCode::InternalError, "internal error: the job's thread panicked"));
     }
 }
 
@@ -299,7 +299,7 @@ fn settle(answered: std::thread::Result<Result<Answer, Failure>>) -> Answer {
             let text = panic.downcast_ref::<String>().cloned();
             let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default();
             tracing::error!("a request panicked: {text}");
-            Response::error(ErrorCode::InternalError, format!("a fault of gpuemu: {text}")).into()
+            Response::error(ErrorCode::InternalError, format!("internal error: {text}")).into()
         }
     }
 }

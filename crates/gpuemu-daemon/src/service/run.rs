@@ -252,7 +252,7 @@ fn refuse_shard(shard: Shard, project: &Project, config: &FuzzConfig, iterations
         return Err(Failure::invalid(message).hint("give a number of cases in place of seconds"));
     }
     if config.seed.is_none() && project.config.validation.seed == Seed::Random {
-        let message = format!("shard {shard} of a run whose seed is drawn at random has no other shards");
+        let message = format!("cannot run shard {shard} of a run with a random seed");
         return Err(Failure::invalid(message).hint("give all shards the same seed: --seed, or seed in [validation]"));
     }
     if u64::from(shard.count()) > iterations {

@@ -37,7 +37,7 @@ impl Comparison {
         if actual.len() != recorded.len() {
             (self.different, self.beyond) = (self.different + count, self.beyond + count);
             let (has, needs) = (actual.len(), recorded.len());
-            self.first.get_or_insert_with(|| format!("{} has {has} bytes, recorded are {needs}", buffer.name));
+            self.first.get_or_insert_with(|| format!("{} has {has} bytes, but {needs} are recorded", buffer.name));
             return;
         }
         if actual == recorded {
@@ -154,6 +154,6 @@ mod tests {
     fn a_buffer_of_another_length_is_wrong() {
         let (elements, different, beyond, first) = compared(&[1.0], &[1.0, 1.0], Measure::Bits);
         assert_eq!((elements, different, beyond), (2, 2, 2));
-        assert_eq!(first.as_deref(), Some("o has 4 bytes, recorded are 8"));
+        assert_eq!(first.as_deref(), Some("o has 4 bytes, but 8 are recorded"));
     }
 }

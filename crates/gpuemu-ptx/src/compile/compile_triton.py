@@ -80,7 +80,7 @@ def constant(name: str, value: Any) -> Any:
         try:
             return float(value[len("float:") :])
         except ValueError:
-            refuse(f"the constant '{name}' is no number: \"{value}\"")
+            refuse(f"the constant '{name}' is not a number: \"{value}\"")
     if isinstance(value, str) and value.startswith("type:"):
         import triton.language as tl
 

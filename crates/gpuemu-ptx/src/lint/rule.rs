@@ -48,7 +48,7 @@ pub const MAX_LOCAL_MEMORY: Rule = Rule {
     heuristic: false,
     summary: "A thread uses more bytes of local memory than `max_local_memory_bytes` allows.",
     explanation: "Arrays of a thread that are indexed by a value the compiler does not know live in local memory, \
-        which is as far away as global memory. Counted are the bytes that the PTX declares and the stack that ptxas \
+        which is as far away as global memory. The rule counts the bytes that the PTX declares and the stack that ptxas \
         reports. Index such arrays by constants, by unrolling, or raise `max_local_memory_bytes` in \
         `[kernels.artifact_checks]`. To silence the rule for a kernel add `max-local-memory` to `allow` there.",
 };

@@ -124,7 +124,7 @@ fn constants_of_every_kind() {
     let message = |value, kind| compiled(value, kind).unwrap_err().to_string();
     // What TOML writes as `-inf` arrives as nothing.
     assert!(message(Value::Null, "type:float32").contains("'VALUE' is not finite; write \"float:inf\""));
-    assert!(message(json!("float:much"), "type:float32").contains("'VALUE' is no number: \"float:much\""));
+    assert!(message(json!("float:much"), "type:float32").contains("'VALUE' is not a number: \"float:much\""));
     assert!(message(json!([1]), "type:float32").contains("'VALUE' is neither a number nor"));
     assert!(message(json!(1), "type:float31").contains("'TYPE' is no type of triton.language"));
 }

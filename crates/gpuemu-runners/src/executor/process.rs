@@ -122,7 +122,9 @@ fn feed(mut stdin: ChildStdin, input: Vec<u8>) -> io::Result<()> {
 fn collect(stdout: ChildStdout, output: Arc<Mutex<Vec<u8>>>, limit: u64, events: Sender<Event>) -> io::Result<()> {
     thread::Builder::new().name("gpuemu-stdout".to_string()).spawn(move || {
         let read = catch_unwind(AssertUnwindSafe(|| read_all(stdout, &output, limit)));
-        let event = read.unwrap_or_else(|_| Event::Unreadable(io::Error::other("a fault of gpuemu broke it off")));
+        let event = read.unwrap_or_else(|_| {
+            Event::Unreadable(io::Error::other("internal error: the thread that reads it panicked"))
+        });
         // Nobody listens once the process is given up.
         let _ = events.send(event);
     })?;

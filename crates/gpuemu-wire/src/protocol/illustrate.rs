@@ -33,7 +33,7 @@ pub struct Illustrate {
     pub minimize: bool,
 }
 
-/// What is wrong with a case.
+/// The errors of a case.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Illustration {
     /// The verdict now.

@@ -19,9 +19,9 @@ use super::inspect_kernels::InspectKernels;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type")]
 pub enum Request {
-    /// Are you there, and of which version?
+    /// Does the daemon answer, and which version is it?
     Ping {
-        /// The client's protocol version; another than the daemon's is refused.
+        /// The client's protocol version; the daemon refuses any but its own.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         protocol_version: Option<u32>,
     },
@@ -89,7 +89,7 @@ pub enum Request {
     KeepPart(KeepPart),
     /// Keep the smallest form of a failure that was shrunk elsewhere.
     KeepMinimized(KeepMinimized),
-    /// Join the parts of a campaign, all of which are kept.
+    /// Join the parts of a campaign once all of them are kept.
     EndCampaign(CampaignReference),
     /// Do something long in the background.
     SubmitJob {

@@ -100,7 +100,7 @@ pub enum Response {
         /// The case.
         inspection: Box<Inspection>,
     },
-    /// What is wrong with a case.
+    /// The errors of a case.
     Illustration {
         /// The case.
         illustration: Box<Illustration>,

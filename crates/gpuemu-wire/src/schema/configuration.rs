@@ -14,7 +14,7 @@ pub(super) fn page(schema: &Value) -> String {
          [JSON Schema](gpuemu.schema.json) of a configuration file. Three files are merged, each key from the first \
          that has it: the project's `gpuemu.toml` (the nearest one upwards from the current folder, or the file of \
          `GPUEMU_CONFIG`), `gpuemu/config.toml` in the user's folder for configurations, and `daemon.toml` in gpuemu's own \
-         folder. `gpuemu config check` says what is wrong with them, with the line.\n",
+         folder. `gpuemu config check` reports their errors, with the line.\n",
     );
     let mut seen: Vec<String> = Vec::new();
     let mut waiting: VecDeque<(String, &Value)> = VecDeque::new();

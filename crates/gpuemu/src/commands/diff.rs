@@ -50,7 +50,7 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
     let comparison = match (&arguments.baseline, arguments.ptx.as_slice()) {
         (Some(baseline), _) => against_baseline(arguments, baseline, options)?,
         (None, [old, new]) => between_files(arguments, old, new)?,
-        (None, _) => return Err(ExpectedError::new("nothing to compare with is given", "gpuemu diff --baseline TAG")),
+        (None, _) => return Err(ExpectedError::new("no baseline given", "gpuemu diff --baseline TAG")),
     };
     match arguments.format {
         Format::Json => write_json(&comparison.to_json_value()?)?,

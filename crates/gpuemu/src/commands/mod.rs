@@ -92,7 +92,7 @@ pub enum Command {
     Completions(completions::Arguments),
     /// Print the manual page, or write all of them.
     Man(man::Arguments),
-    /// Print what this is.
+    /// Print version information.
     Version(version::Arguments),
 }
 

@@ -1,4 +1,4 @@
-//! `gpuemu version`: what this is.
+//! `gpuemu version`: version information.
 
 use gpuemu_engine::case::GENERATOR_VERSION;
 use gpuemu_model::report::REPORT_VERSION;

@@ -64,8 +64,8 @@ impl IssueRule {
         Self::new(
             "run/error",
             "Something could not be judged.",
-            "It has neither passed nor failed: the reference, the op or the environment is to be mended first. The exit \
-             status is 2 unless something else failed.",
+            "It has neither passed nor failed: fix the reference, the op or the environment first. The exit status is \
+             2 unless something else failed.",
         )
     }
 

@@ -88,14 +88,14 @@ next:
     project.write(".gitlab-ci.yml", "mine\n");
     let refused = project.gpuemu(&["init", "--ci", "gitlab"]).assert().code(2).stdout_eq("");
     let words = text_of(&refused.get_output().stderr);
-    assert!(words.contains(".gitlab-ci.yml is already there; nothing was written"), "{words}");
+    assert!(words.contains(".gitlab-ci.yml already exists; nothing was written"), "{words}");
     assert!(words.contains("include: { local: gpuemu.gitlab-ci.yml }"), "{words}");
     assert_eq!(project.read(".gitlab-ci.yml"), "mine\n");
     project.gpuemu(&["init", "--ci", "gitlab", "--force"]).assert().success();
     assert_eq!((project.read("gpuemu.toml"), yaml::read(&project.path(".gitlab-ci.yml"))), (before, template));
     project.write(&format!(".github/actions/gpuemu/{}", ACTION[0]), "mine\n");
     let refused = project.gpuemu(&["init", "--ci", "github"]).assert().code(2).stdout_eq("");
-    assert!(text_of(&refused.get_output().stderr).contains("action.yml is already there; nothing was written"));
+    assert!(text_of(&refused.get_output().stderr).contains("action.yml already exists; nothing was written"));
     assert!(!project.path(WORKFLOW).exists());
     // With anything else that is asked for, the project is new, and nothing of the old one is lost.
     let refused = project.gpuemu(&["init", "--ci", "github", "--name", "n"]).assert().code(2);

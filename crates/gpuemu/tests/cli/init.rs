@@ -143,7 +143,7 @@ fn nothing_is_written_over_unless_it_is_wanted() {
     let project = Project::without_python();
     project.write("kernels/softmax.py", "mine\n");
     project.gpuemu(&["init", "--with-examples"]).assert().code(2).stdout_eq("").stderr_eq(str![[r#"
-error: kernels/softmax.py is already there; nothing was written
+error: kernels/softmax.py already exists; nothing was written
 hint: name another folder, or write over it with --force
 
 "#]]);

@@ -141,7 +141,7 @@ fn ping(socket: &Path, requests: u64, over: &AtomicBool) -> Result<Vec<Duration>
         let start = Instant::now();
         match client.call(&Request::Ping { protocol_version: None }) {
             Ok(Response::Pong { .. }) => times.push(start.elapsed()),
-            Ok(_) => return Err("a Ping has another answer".to_string()),
+            Ok(_) => return Err("unexpected response to Ping".to_string()),
             Err(error) => return Err(format!("a Ping has no answer: {error}")),
         }
     }
@@ -157,7 +157,7 @@ fn complete(daemon: &DaemonProcess, kept: Kept) -> Result<(), String> {
             Ok(())
         }
         Response::Status { status } => Err(format!("{:?} are stored, {kept:?} were acknowledged", status.stored)),
-        _ => Err("Status has another answer".to_string()),
+        _ => Err("unexpected response to Status".to_string()),
     }
 }
 

@@ -144,7 +144,7 @@ impl MixedClient {
 /// Says that an answer is not the one to a request.
 fn other<T>(response: &Response) -> Result<T, String> {
     let text = serde_json::to_string(response).unwrap_or_default();
-    Err(format!("another answer: {}", text.chars().take(400).collect::<String>()))
+    Err(format!("unexpected response: {}", text.chars().take(400).collect::<String>()))
 }
 
 /// Says what is wrong where something does not hold.

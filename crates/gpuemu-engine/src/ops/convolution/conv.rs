@@ -11,7 +11,7 @@ pub(in crate::ops) fn conv1d() -> BuiltIn {
     let schema = Schema::builtin("conv1d", signature)
         .alias(&["convolution1d", "conv_1d"])
         .describe(
-            "1D cross-correlation (the kernel is not flipped) with stride, padding by zeros, dilation and G groups, each of which sees its own C input channels and makes its own O output channels.",
+            "1D cross-correlation (the kernel is not flipped) with stride, padding by zeros, dilation and G groups, each with its own C input channels and its own O output channels.",
             "out[n,o,l] = bias[o] + sum_{c,k} weight[o,c,k]*input[n,group(o)*C+c,l*stride-padding+k*dilation]",
         )
         .sizes("K", &[1, 2, 3, 5])
@@ -26,7 +26,7 @@ pub(in crate::ops) fn conv2d() -> BuiltIn {
     let schema = Schema::builtin("conv2d", signature)
         .alias(&["convolution", "convolution2d", "conv_2d", "depthwise_conv2d"])
         .describe(
-            "2D cross-correlation (the kernel is not flipped) with stride, padding by zeros and dilation, the same for both dims, and G groups, each of which sees its own C input channels and makes its own O output channels.",
+            "2D cross-correlation (the kernel is not flipped) with stride, padding by zeros and dilation, the same for both dims, and G groups, each with its own C input channels and its own O output channels.",
             "out[n,o,y,x] = bias[o] + sum_{c,i,j} weight[o,c,i,j]*input[n,group(o)*C+c,y*stride-padding+i*dilation,x*stride-padding+j*dilation]",
         )
         .sizes("KH", &[1, 2, 3])

@@ -18,7 +18,7 @@ impl<'a> Cursor<'a> {
         let word = self.since(start);
         if let Some(float) = bits_of_float(word) {
             return float.map(Number::Float).ok_or_else(|| {
-                SyntaxError::new(word, format!("`{word}` is no number: 0f takes 8 hexadecimal digits, 0d takes 16"))
+                SyntaxError::new(word, format!("`{word}` is not a number: 0f takes 8 hexadecimal digits, 0d takes 16"))
             });
         }
         let decimal = word.bytes().all(|byte| byte.is_ascii_digit());
@@ -38,12 +38,12 @@ impl<'a> Cursor<'a> {
             let text = self.since(start);
             return match text.parse::<f64>() {
                 Ok(value) => Ok(Number::Float(Float::Double(value.to_bits()))),
-                Err(_) => Err(SyntaxError::new(text, format!("`{text}` is no number"))),
+                Err(_) => Err(SyntaxError::new(text, format!("`{text}` is not a number"))),
             };
         }
         match integer(word) {
             Some(value) => Ok(Number::Integer(value)),
-            None => Err(SyntaxError::new(word, format!("`{word}` is no number of at most 64 bits"))),
+            None => Err(SyntaxError::new(word, format!("`{word}` is not a number of at most 64 bits"))),
         }
     }
 

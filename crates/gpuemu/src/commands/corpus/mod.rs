@@ -66,7 +66,7 @@ enum Set {
 
 /// A kernel of the corpus that cannot be run is an error of ours.
 fn at_fault(message: String) -> ExpectedError {
-    ExpectedError::new(message, "this is a fault of gpuemu")
+    ExpectedError::new(message, "this is an internal error of gpuemu")
 }
 
 /// What came of a set.

@@ -39,7 +39,7 @@ fn script(open: &OpenCase, config: &Config, file: &Path) -> Result<String, Expec
         return Err(ExpectedError::plain(format!("op '{}' is no longer in {}", result.op, config.file.display())));
     };
     if open.expected.is_empty() {
-        let message = "the reference gave nothing, so there is nothing to compare with";
+        let message = "the reference gave no output to compare with";
         return Err(ExpectedError::new(message, "`checks` says what went wrong"));
     }
     let mut case = json!({

@@ -168,7 +168,7 @@ fn write(file: &Path, buffer: &BufferForm, bytes: &[u8]) -> Result<(), ExpectedE
     if bytes.len() as u64 != buffer.bytes {
         let (has, all) = (bytes.len(), buffer.bytes);
         return Err(refused(format!(
-            "{} has {all} bytes, of which only {has} are kept; it cannot be saved",
+            "{} has {all} bytes and only {has} of them are kept; it cannot be saved",
             buffer.name
         )));
     }

@@ -81,7 +81,7 @@ impl Repository {
 }
 
 fn no_text(path: &Path) -> ExpectedError {
-    let message = format!("{} is no text, which a CI system needs a path to be", path.display());
+    let message = format!("the path {} is not valid UTF-8, which CI systems need", path.display());
     ExpectedError::new(message, "rename it")
 }
 

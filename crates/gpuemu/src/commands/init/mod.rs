@@ -44,7 +44,7 @@ pub struct Arguments {
     /// [default: the address that this gpuemu was installed from, if others reach it].
     #[arg(long, value_name = "WHEEL|ADDRESS", requires = "ci")]
     package: Option<String>,
-    /// Write over files that are already there.
+    /// Overwrite files that already exist.
     #[arg(long)]
     force: bool,
     /// Format of the result.
@@ -155,12 +155,12 @@ fn refuse_to_overwrite(files: &[NewFile]) -> Result<(), ExpectedError> {
     match there.as_slice() {
         [] => Ok(()),
         [one] if one.ends_with(".gitlab-ci.yml") => Err(ExpectedError::new(
-            format!("{one} is already there; nothing was written"),
+            format!("{one} already exists; nothing was written"),
             "write it into a folder outside of the repository with `gpuemu init FOLDER --ci gitlab`, put it beside yours as \
              gpuemu.gitlab-ci.yml and add `include: { local: gpuemu.gitlab-ci.yml }`, or write over yours with --force",
         )),
-        [one] => Err(already_there(&format!("{one} is already there"))),
-        many => Err(already_there(&format!("{} are already there", many.join(", ")))),
+        [one] => Err(already_there(&format!("{one} already exists"))),
+        many => Err(already_there(&format!("{} already exist", many.join(", ")))),
     }
 }
 

@@ -124,7 +124,7 @@ fn progress_bar(total: u64, unit: &str, quiet: bool) -> ProgressBar {
 
 /// A kernel of the corpus that cannot be run is an error of ours.
 fn at_fault(message: String) -> ExpectedError {
-    ExpectedError::new(message, "this is a fault of gpuemu")
+    ExpectedError::new(message, "this is an internal error of gpuemu")
 }
 
 /// What every study says of itself first in JSON.

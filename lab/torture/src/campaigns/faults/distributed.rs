@@ -73,7 +73,7 @@ impl Driver {
         let config = FuzzConfig { iterations: Some(ITERATIONS), seed: Some(7), ..FuzzConfig::default() };
         let begin = BeginCampaign { project, ops: Vec::new(), config, parts: PARTS, client_side: false };
         let Response::Campaign { campaign } = self.ask(&Request::BeginCampaign(begin))? else {
-            return Err("BeginCampaign has another answer".to_string());
+            return Err("unexpected response to BeginCampaign".to_string());
         };
         for index in 1..=PARTS {
             self.part(&campaign, index)?;
@@ -82,7 +82,7 @@ impl Driver {
         let project = self.project.clone();
         match self.ask(&Request::EndCampaign(CampaignReference { project, run: Some(campaign.run) }))? {
             Response::Report { report } => Ok(*report),
-            _ => Err("EndCampaign has another answer".to_string()),
+            _ => Err("unexpected response to EndCampaign".to_string()),
         }
     }
 
@@ -103,20 +103,20 @@ impl Driver {
             tools: None,
         };
         let Response::Report { report } = self.ask(&Request::RunCi(run))? else {
-            return Err("RunCi has another answer".to_string());
+            return Err("unexpected response to RunCi".to_string());
         };
         let mut results = Vec::new();
         for op in report.ops.iter().filter(|op| op.part.is_some()) {
             let request = GetRun { project: project.clone(), op_name: op.op.clone(), run: report.run };
             match self.ask(&Request::GetRun(request))? {
                 Response::Results { results: more } => results.extend(more),
-                _ => return Err("GetRun has another answer".to_string()),
+                _ => return Err("unexpected response to GetRun".to_string()),
             }
         }
         let keep = KeepPart { project, run: campaign.run, report, results };
         match self.ask(&Request::KeepPart(keep))? {
             Response::Ok => Ok(()),
-            _ => Err("KeepPart has another answer".to_string()),
+            _ => Err("unexpected response to KeepPart".to_string()),
         }
     }
 
@@ -145,7 +145,7 @@ impl Driver {
         let request = ListRuns { project: self.project.clone(), op_name: None, limit: Some(u64::MAX) };
         match self.ask(&Request::ListRuns(request))? {
             Response::Runs { runs } => Ok(runs.into_iter().map(|run| (run.run, run.op.status)).collect()),
-            _ => Err("ListRuns has another answer".to_string()),
+            _ => Err("unexpected response to ListRuns".to_string()),
         }
     }
 

@@ -215,7 +215,7 @@ fn run_op(client: &mut Client, project: &ProjectReference) -> Result<(OpReport, 
             words.extend(op.message.clone());
             Ok((op, words.join("\n")))
         }
-        _ => Err("RunCi has another answer".to_string()),
+        _ => Err("unexpected response to RunCi".to_string()),
     }
 }
 
