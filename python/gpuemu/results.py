@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from gpuemu._record import Record, many, number, one, read_with, whole_number
 from gpuemu._tensors import Bytes, read_tensors, tensors_as_text
+from gpuemu.emulation import CodePlace
 from gpuemu.errors import ClientError, ConnectionError
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -61,6 +62,14 @@ class WorstElement(Record):
 
 
 @dataclass(frozen=True)
+class KernelPlace(CodePlace):
+    """A place in the code of a compiled kernel, or the line that launched it."""
+
+    ptx: str | None = None
+    """The PTX file as the project names it; None where the kernel has one source only."""
+
+
+@dataclass(frozen=True)
 class Finding(Record):
     """One thing that is wrong."""
 
@@ -71,6 +80,8 @@ class Finding(Record):
     bug_class: str
     explanation: str
     worst: WorstElement | None = one(WorstElement, default=None)
+    places: list[KernelPlace] = many(KernelPlace, default_factory=list)
+    """Where in the code, after it the other side, as of a race, and the line that launched the kernel."""
 
 
 @dataclass(frozen=True)

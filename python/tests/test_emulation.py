@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -92,7 +93,9 @@ def test_a_read_behind_the_end_is_a_finding(tmp_path: Path) -> None:
     assert "ld.global.f32" in found[0].place.instruction
     lines = str(found[0]).splitlines()
     assert lines[0].startswith("out_of_bounds: read of 4 bytes outside of 'scale_in'")
-    assert lines[1].startswith("  at PTX line ") and lines[2].startswith("  by block (0, 0, 0), thread (100, 0, 0)")
+    assert lines[1].startswith("  at PTX line ") and lines[2].startswith(
+        "  by block (0, 0, 0), thread (100, 0, 0)"
+    )
     assert lines[-1].endswith("28 times at this place") or "scale_in + 400" in lines[3]
     assert f"launched at {__file__}:" in str(caught.value)
     # What it computed is there nevertheless.
@@ -257,7 +260,7 @@ def test_what_a_launch_does_is_a_finding_of_the_case() -> None:
         return out
 
     def check(function: Any) -> Any:
-        op = gpuemu.op("copy", "input: T[..., H] -> out: T[..., H]", lambda input: input, dtypes=["float32"])
+        op = gpuemu.op("copy", "input[..., H] -> out[..., H]", lambda input: input, dtypes=["float32"])
         return gpuemu.check(op, function, cases=20, seed=1, raises=False)
 
     report = check(one_too_many)
