@@ -1,12 +1,13 @@
 """Calls a function of the user with memory that is watched.
 
 The engine makes the memory of every call and looks at it afterwards: a write over an input or past the end
-of an output leaves a mark. What only this side can see is reported from here: outputs that lie in the memory
-of an input, outputs that change after they were returned, and results that are no arrays.
+of an output leaves a mark. What only this side can see is reported from here: what the watched memory tells,
+launches in the PTX machine, and results that are no arrays.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import traceback
 from collections.abc import Callable, Sequence
@@ -17,18 +18,16 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuemu._signature import accepted
+from gpuemu._watched_memory import WatchedMemory
 from gpuemu.emulation import witnessed
 from gpuemu.frameworks.base import BaseAdapter, NotAnArrayError, TensorData
 
 View = tuple[str, npt.NDArray[np.uint8], str, tuple[int, ...], tuple[int, ...], int]
 Output = tuple[str, npt.NDArray[np.uint8], str, tuple[int, ...]]
-Remark = tuple[str, str, str]
+Seen = dict[str, Any]
 
 _MOST_FRAMES = 4
 _PACKAGE = str(Path(__file__).parent) + os.sep
-_MOST_POISONED_BYTES = 1 << 26
-_MOST_WATCHED_BYTES = 1 << 24
-_WATCHED_OUTPUTS = 3
 
 
 class Bridge:
@@ -54,12 +53,11 @@ class Bridge:
         self.names = frozenset(accepted(function)["names"])
         self.adapter = adapter
         self.out = out
-        self.watches_aliasing = adapter.shares_memory and "aliasing" not in allowed
-        self.watches_outputs = out is None and "output_overwritten" not in allowed
+        self.allowed = frozenset(allowed)
+        self.memory = WatchedMemory(np, adapter.shares_memory)
         self.title = title
         self.outputs = outputs
         self.in_place = in_place
-        self.returned: list[tuple[str, npt.NDArray[Any], bytes]] = []
         self.given: list[tuple[View, Any]] = []
 
     def __call__(
@@ -69,12 +67,16 @@ class Bridge:
         keywords: dict[str, Any],
         outs: list[View],
         poison: int,
-        expected_bytes: int,
-    ) -> tuple[str | None, list[Output], list[Remark], list[str]]:
+        expected_bytes: list[int],
+    ) -> tuple[str | None, list[Output], str, list[str]]:
         """Make one call: how it failed, if it did, what came back, what was seen, and what was launched."""
         with witnessed() as launches:
             called = self._call(style, inputs, keywords, outs, poison, expected_bytes)
-        return (called, [], [], launches) if isinstance(called, str) else (None, *called, launches)
+        if isinstance(called, str):
+            return called, [], "", launches
+        outputs, seen = called
+        seen = [one for one in seen if one["check"] not in self.allowed]
+        return None, outputs, json.dumps(seen) if seen else "", launches
 
     def _call(
         self,
@@ -83,8 +85,8 @@ class Bridge:
         keywords: dict[str, Any],
         outs: list[View],
         poison: int,
-        expected_bytes: int,
-    ) -> str | tuple[list[Output], list[Remark]]:
+        expected_bytes: list[int],
+    ) -> str | tuple[list[Output], list[Seen]]:
         """Return what came back and what was seen, or as a text how the call failed."""
         adapter = self.adapter
         adapter.prepare([dtype for _, _, dtype, _, _, _ in inputs])
@@ -92,7 +94,7 @@ class Bridge:
         if self.out is not None and outs:
             made = tuple(adapter.out_array(TensorData(*view[1:])) for view in outs)
             keywords[self.out] = made[0] if len(made) == 1 else made
-        _poison_freed_memory(poison, expected_bytes)
+        self.memory.poison(poison, expected_bytes)
         try:
             if style == "keywords":
                 result = self.function(**arrays, **keywords)
@@ -112,18 +114,11 @@ class Bridge:
         try:
             results = self._results(result, arrays)
             named = [(name, adapter.to_numpy(value, self._label(name))) for name, value in results]
-        except NotAnArrayError as error:
+        except (NotAnArrayError, ValueError) as error:
             return str(error)
-        remarks = self._overwritten()
-        labelled = [(self._label(name), array) for name, array in named]
-        aliasing = _aliasing(labelled, inputs) if adapter.shares_memory else []
-        if self.watches_aliasing:
-            remarks += [_returned(*pair) for pair in aliasing if not self._is_in_place(*pair)]
-        outputs = [(name, _bytes_of(array), array.dtype.name, array.shape) for name, array in named]
-        # What lies in an input, where it may, changes with it.
-        if self.watches_outputs and not remarks and not aliasing:
-            self._remember(labelled, outputs)
-        return outputs, remarks
+        given = [(view[0], view[1]) for view in inputs]
+        seen = self.memory.seen(given, [(self._label(name), array, array.tobytes()) for name, array in named])
+        return [(name, _bytes_of(array), array.dtype.name, array.shape) for name, array in named], seen
 
     def _results(self, result: Any, arrays: dict[str, Any]) -> list[tuple[str, Any]]:
         """Return the outputs by name or place.
@@ -136,26 +131,15 @@ class Bridge:
             return _named(result)
         others = [name for name in self.outputs if name not in placed]
         returned = [] if result is None and not others else _named(result)
-        order = self.outputs if len(returned) == len(self.outputs) else others
-        names = {str(place): name for place, name in enumerate(order)}
-        names["output"] = names.get("0", "output")
-        found = {names.get(label, label): value for label, value in returned}
-        for name in placed:
-            if name in found and not self._same(found[name], arrays[name]):
-                raise NotAnArrayError(
-                    f"'{name}' came back as another array than the input, which holds something else; the op "
-                    "works in place: write its result into the input"
-                )
-            found[name] = arrays[name]
         # Optional outputs that did not come back are missed elsewhere.
-        return [(name, value) for name, value in found.items() if name in self.outputs]
+        return self.memory.written_in_place(returned, list(self.outputs), placed, arrays, self._same)
 
     def _same(self, returned: Any, array: Any) -> bool:
         """Whether what came back for an input that is written in place is what the input holds."""
         left, right = self.adapter.to_numpy(returned, "result"), self.adapter.to_numpy(array, "input")
-        return left.shape == right.shape and bool(np.array_equal(_bytes_of(left), _bytes_of(right)))
+        return left.shape == right.shape and left.tobytes() == right.tobytes()
 
-    def _written(self, result: Any, outs: list[View]) -> str | tuple[list[Output], list[Remark]]:
+    def _written(self, result: Any, outs: list[View]) -> str | tuple[list[Output], list[Seen]]:
         """Accept what a function that was given its outputs returned: nothing, or those outputs."""
         if result is None:
             return [], []
@@ -171,9 +155,6 @@ class Bridge:
                     f"{self.title} took `{self.out}=` and returned another array; return that one, or nothing"
                 )
         return [], []
-
-    def _is_in_place(self, output: str, input_name: str) -> bool:
-        return output == input_name and output in self.in_place
 
     def _label(self, name: str) -> str:
         """Return what the op calls a result that came back by its place."""
@@ -197,31 +178,6 @@ class Bridge:
         self.given = given
         return {view[0]: array for view, array in given}
 
-    def _remember(self, named: list[tuple[str, npt.NDArray[Any]]], outputs: list[Output]) -> None:
-        total = sum(array.nbytes for _, array in named)
-        if total > _MOST_WATCHED_BYTES:
-            return
-        # Several calls back: memory may be used in turns.
-        self.returned = self.returned[-_WATCHED_OUTPUTS:] + [
-            (name, array, data.tobytes())
-            for (name, array), (_, data, _, _) in zip(named, outputs, strict=True)
-        ]
-
-    def _overwritten(self) -> list[Remark]:
-        """Look at what the calls before returned: it must still be what it was."""
-        remarks: list[Remark] = []
-        for name, array, data in self.returned:
-            # Bytes compare in a tenth of the time that arrays of a few elements take.
-            if _bytes_of(array).tobytes() != data:
-                text = (
-                    f"'{name}' of an earlier call changed when the function was called again: every call "
-                    "returns the same memory, so a result is lost unless it is copied in time"
-                )
-                remarks.append(("output_overwritten", name, text))
-        if remarks:
-            self.returned = []
-        return remarks[:1]
-
 
 def _named(result: Any) -> list[tuple[str, Any]]:
     if isinstance(result, dict):
@@ -242,38 +198,6 @@ def _range_of(array: npt.NDArray[Any]) -> tuple[int, int]:
         start: int = array.__array_interface__["data"][0]
         return start, start + array.nbytes
     return np.lib.array_utils.byte_bounds(array)
-
-
-def _aliasing(named: list[tuple[str, npt.NDArray[Any]]], inputs: list[View]) -> list[tuple[str, str]]:
-    """Return the outputs that lie in the memory of inputs, each with the input's name."""
-    found: list[tuple[str, str]] = []
-    for name, array in named:
-        if array.size == 0:
-            continue
-        low, high = _range_of(array)
-        for view in inputs:
-            start, end = _range_of(view[1])
-            if low < end and start < high:
-                found.append((name, view[0]))
-    return found
-
-
-def _returned(output: str, input_name: str) -> Remark:
-    text = (
-        f"'{output}' lies in the memory of the input '{input_name}': writing to one changes the other, and "
-        "an input was returned in place of a result"
-    )
-    return "aliasing", output, text
-
-
-def _poison_freed_memory(poison: int, length: int) -> None:
-    """Leave poison in memory that the next allocation of that length is likely to get.
-
-    A function that returns memory without writing it would otherwise find there what an earlier call left:
-    often the right result.
-    """
-    if 0 < length <= _MOST_POISONED_BYTES:
-        np.empty(length, np.uint8).fill(poison)
 
 
 def _words_of(error: BaseException) -> str:

@@ -95,18 +95,24 @@ impl Runner for PythonRunner {
                 _ => {}
             }
         }
-        let names: Vec<String> = invocation.output_names().map(ToString::to_string).collect();
-        let matched = match_outputs(&names, invocation.schema.outputs.len(), &outputs);
-        let matched = fault!("runner.match_outputs", "injected".to_string(), matched)
-            .map_err(|problem| RunnerError::Raised(with_stderr(problem, &self.program.stderr())))?;
-        let findings = seen.into_iter().filter_map(|seen| finding(seen, &inputs, &names, &outputs, &matched));
-        invocation.findings.extend(findings);
-        invocation.surplus = outputs.len() > invocation.outputs.len();
-        for (place, tensor) in matched.into_iter().enumerate() {
-            invocation.replace_output(place, tensor);
-        }
-        Ok(())
+        fault!("runner.match_outputs", RunnerError::Raised("injected".to_string()), Ok(()))?;
+        accept(invocation, &outputs, seen)
+            .map_err(|problem| RunnerError::Raised(with_stderr(problem, &self.program.stderr())))
     }
+}
+
+/// Puts the tensors that came back from a call into their places, with what was seen of memory.
+pub fn accept(invocation: &mut Invocation<'_>, outputs: &NamedTensors, seen: Vec<Seen>) -> Result<(), String> {
+    let names: Vec<String> = invocation.output_names().map(ToString::to_string).collect();
+    invocation.surplus = outputs.len() > names.len();
+    let matched = match_outputs(&names, invocation.schema.outputs.len(), outputs)?;
+    let findings: Vec<Finding> =
+        seen.into_iter().filter_map(|seen| finding(seen, invocation, &names, outputs, &matched)).collect();
+    invocation.findings.extend(findings);
+    for (place, tensor) in matched.into_iter().enumerate() {
+        invocation.replace_output(place, tensor);
+    }
+    Ok(())
 }
 
 /// How the memory of a call is watched.
@@ -124,7 +130,7 @@ fn watch_of(invocation: &Invocation<'_>) -> Watch {
 /// tensors among `outputs` that the op calls `names`.
 fn finding(
     seen: Seen,
-    inputs: &NamedTensors,
+    invocation: &Invocation<'_>,
     names: &[String],
     outputs: &NamedTensors,
     matched: &[&Tensor],
@@ -148,7 +154,7 @@ fn finding(
     };
     match seen {
         Seen::InputModified { input, elements, first } => {
-            let total = inputs.iter().find(|(name, _)| *name == input).map_or(0, |(_, tensor)| tensor.len());
+            let total = invocation.input(&input).map_or(0, |buffer| buffer.shape().iter().product());
             (!names.contains(&input)).then(|| input_overwritten(&input, total, elements, first))
         }
         Seen::Aliasing { output, input } => {

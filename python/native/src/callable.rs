@@ -3,11 +3,9 @@
 use std::collections::VecDeque;
 
 use gpuemu_engine::runner::{Buffer, Invocation, Placement, Runner, RunnerDescription, RunnerError};
-use gpuemu_engine::verdict::{BugClass, Check, Finding};
-use gpuemu_runners::executor::{Accepted, CallStyle, NamedTensors};
+use gpuemu_runners::executor::{Accepted, CallStyle, NamedTensors, Seen};
 use gpuemu_runners::kernels::findings::SeenLaunch;
-use gpuemu_runners::python_program::match_outputs;
-use gpuemu_runners::python_runner::parameters_json;
+use gpuemu_runners::python_runner::{accept, parameters_json};
 use gpuemu_tensor::{DType, Tensor};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
@@ -21,9 +19,8 @@ use crate::arrays::{Memory, bytes_of, fill, memory};
 const REMEMBERED_CALLS: usize = 3;
 
 /// What `gpuemu._callable.Bridge` returns for one call: how the callable failed, if it did; outputs (name, bytes, dtype,
-/// shape); what the bridge saw (check, tensor, words); and launches in the PTX machine, as JSON.
-type Returned<'py> =
-    (Option<String>, Vec<(String, Bound<'py, Memory>, String, Vec<usize>)>, Vec<(String, String, String)>, Vec<String>);
+/// shape); what was seen of memory, as JSON, or nothing; and launches in the PTX machine, as JSON.
+type Returned<'py> = (Option<String>, Vec<(String, Bound<'py, Memory>, String, Vec<usize>)>, String, Vec<String>);
 
 /// How calls are made.
 pub struct Calling {
@@ -84,7 +81,7 @@ impl CallableRunner {
         for ((name, buffer), memory) in invocation.output_names().zip(&invocation.outputs).zip(&outputs) {
             out_views.append(view(py, name, buffer, memory)?)?;
         }
-        let expected: usize = invocation.outputs.iter().map(|buffer| buffer.data().len()).max().unwrap_or(0);
+        let expected: Vec<usize> = invocation.outputs.iter().map(|buffer| buffer.data().len()).collect();
         let keywords = self.keywords(py, invocation)?;
         self.calls += 1;
         let returned =
@@ -95,7 +92,7 @@ impl CallableRunner {
         for (buffer, memory) in invocation.outputs.iter_mut().zip(&outputs) {
             buffer.memory_mut().copy_from_slice(&bytes_of(memory)?);
         }
-        let (failure, values, remarks, launches) = returned.extract::<Returned<'_>>(py)?;
+        let (failure, values, seen, launches) = returned.extract::<Returned<'_>>(py)?;
         for launch in launches {
             let launch: SeenLaunch =
                 serde_json::from_str(&launch).map_err(|error| PyValueError::new_err(format!("a launch: {error}")))?;
@@ -105,13 +102,15 @@ impl CallableRunner {
             return Ok(Err(RunnerError::Raised(text)));
         }
         invocation.surplus = values.len() > invocation.outputs.len();
-        if !self.description.writes_into_buffers
-            && let Err(error) = take(invocation, &values)
-        {
-            return Ok(Err(error));
+        if self.description.writes_into_buffers {
+            return Ok(Ok(()));
         }
-        invocation.findings.extend(remarks.into_iter().map(finding));
-        Ok(Ok(()))
+        let seen: Vec<Seen> = match seen.as_str() {
+            "" => Vec::new(),
+            text => serde_json::from_str(text)
+                .map_err(|error| PyValueError::new_err(format!("what was seen of memory: {error}")))?,
+        };
+        Ok(take(invocation, &values, seen))
     }
 
     /// Memory for the inputs: new, or that of the last call with inputs of these lengths.
@@ -191,21 +190,17 @@ fn view<'py>(py: Python<'py>, name: &str, buffer: &Buffer, memory: &Bound<'py, M
     Ok((name.into_py_any(py)?, memory.clone(), buffer.dtype().name(), shape, strides, buffer.offset()))
 }
 
-/// The tensors that came back, in their places.
+/// The tensors that came back, in their places, and what was seen of their memory.
 fn take(
     invocation: &mut Invocation<'_>,
     values: &[(String, Bound<'_, Memory>, String, Vec<usize>)],
+    seen: Vec<Seen>,
 ) -> Result<(), RunnerError> {
     let mut outputs: NamedTensors = Vec::with_capacity(values.len());
     for (name, memory, dtype, shape) in values {
         outputs.push((name.clone(), tensor(name, memory, dtype, shape)?));
     }
-    let names: Vec<String> = invocation.output_names().map(ToString::to_string).collect();
-    let matched = match_outputs(&names, invocation.schema.outputs.len(), &outputs).map_err(RunnerError::Raised)?;
-    for (place, tensor) in matched.into_iter().enumerate() {
-        invocation.replace_output(place, tensor);
-    }
-    Ok(())
+    accept(invocation, &outputs, seen).map_err(RunnerError::Raised)
 }
 
 fn tensor(name: &str, memory: &Bound<'_, Memory>, dtype: &str, shape: &[usize]) -> Result<Tensor, RunnerError> {
@@ -213,18 +208,6 @@ fn tensor(name: &str, memory: &Bound<'_, Memory>, dtype: &str, shape: &[usize]) 
     let dtype: DType = dtype.parse().map_err(|error| wrong(format!("{error}")))?;
     let bytes = bytes_of(memory).map_err(|error| wrong(error.to_string()))?;
     Tensor::contiguous(dtype, shape.to_vec(), &bytes).map_err(|error| wrong(error.to_string()))
-}
-
-/// What the bridge saw, as the engine reports it.
-fn finding((check, tensor, explanation): (String, String, String)) -> Finding {
-    let check = serde_json::from_value(Value::String(check)).unwrap_or(Check::Runner);
-    let bug_class = match check {
-        Check::Aliasing => BugClass::InputReturned,
-        Check::OutputOverwritten => BugClass::ReusedOutput,
-        Check::InputModified => BugClass::InputOverwritten,
-        _ => BugClass::Crash,
-    };
-    Finding { check, tensor, mismatched: 0, elements: 0, worst: None, bug_class, explanation, places: Vec::new() }
 }
 
 /// A JSON value as Python has it.

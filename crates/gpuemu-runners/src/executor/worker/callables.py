@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from arrays import Arrays, LoadError
     from messages import Answer, Blobs, clean, traceback_text
     from watched_kernel import WatchedKernel
-    from watched_memory import WatchedMemory
+
+    from gpuemu._watched_memory import WatchedMemory
 
 
 def witnessed_launches() -> AbstractContextManager[list[str]]:
@@ -155,7 +156,11 @@ class Callable:
                 described.append({"name": name, "dtype": dtype, "shape": list(array.shape)})
         except Exception as error:
             return {"is": "no_array", "text": clean(f"its result cannot be read: {error}")}, []
-        seen = self.memory.seen(views, blobs, outputs) if watch else []
+        seen = []
+        if watch:
+            seen = self.memory.modified(views, blobs)
+            names = [view["name"] for view in views]
+            seen += self.memory.seen(list(zip(names, blobs, strict=True)), outputs)
         if watch and self.kernel:
             seen += self.kernel.seen(watch["output_bytes"])
         seen += self.launched(launches)
