@@ -1,4 +1,4 @@
-//! The development commands of gpuemu: `cargo xtask test`, `lint`, `bench`, `torture`, `docs`, `release` and `vectors`.
+//! The development commands of gpuemu: `cargo xtask test`, `lint`, `bench`, `torture`, `twins`, `docs`, `release` and `vectors`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a terminal program: what it prints is its purpose")]
 
 mod bench;
@@ -24,6 +24,7 @@ mod summary;
 mod supply_chain;
 mod system_packages;
 mod torture;
+mod twins;
 mod vectors;
 mod wheels;
 mod work;
@@ -77,6 +78,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<String>,
     },
+    /// Judge pairs of a right and a wrong kernel in every language, through every way in which users have a kernel judged.
+    Twins(twins::Arguments),
     /// Build the documentation as a site; a link that leads nowhere is a failure.
     Docs,
     /// Build everything that users install into one folder, with checksums: the wheel, the programs, the extension.
@@ -112,6 +115,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Lint => run_steps(&steps::lint_steps()),
         Command::Bench { arguments } => bench::run(&arguments),
         Command::Torture { arguments } => torture::run(&arguments),
+        Command::Twins(arguments) => twins::run(&arguments),
         Command::Docs => documentation::run(),
         Command::Release => release::run(),
         Command::Vectors { check } => vectors::run(check),
