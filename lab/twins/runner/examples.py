@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from checking import SEED, run_pytest
-from pair import ROOT, Pair, Side
+from pair import ROOT, SIDES, Pair, Side
 from project import run_project
 from sanitizing import drawn, launched
-from verdict import Verdict, row, unjudged
+from verdict import Verdict, row, short, unjudged
 
 EXAMPLES = ROOT / "examples"
 CASES = 40
@@ -69,7 +69,12 @@ def judged(example: Example) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="gpuemu-twins-") as name:
         # The wrong project is in a folder of the right one, as in the repository.
         copy = Path(shutil.copytree(folder, Path(name, "project"), ignore=unwanted))
-        return row(pair, example.door, _verdicts(example, copy))
+        try:
+            verdicts = _verdicts(example, copy)
+        except Exception as error:  # One example that cannot be run is no reason to leave the others out.
+            trouble = unjudged(short(f"{type(error).__name__}: {error}"))
+            verdicts = dict.fromkeys(SIDES, trouble)
+        return row(pair, example.door, verdicts)
 
 
 def _verdicts(example: Example, copy: Path) -> Mapping[Side, Verdict]:
