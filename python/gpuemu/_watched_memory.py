@@ -1,7 +1,7 @@
 """What a function does to memory: to its inputs, and to what it returned before.
 
-The package watches functions of the caller's own process with it, and the worker, which is one text and imports nothing
-of the package, functions of a project. So nothing of either is imported here.
+The package watches functions of the caller's own process with it, and the worker, which is one text and
+imports nothing of the package, functions of a project. So nothing of either is imported here.
 """
 
 import sys

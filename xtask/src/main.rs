@@ -1,4 +1,4 @@
-//! The development commands of gpuemu: `cargo xtask test`, `lint`, `bench`, `torture`, `docs`, `messages`,
+//! The development commands of gpuemu: `cargo xtask test`, `lint`, `bench`, `torture`, `twins`, `docs`, `messages`,
 //! `release` and `vectors`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a terminal program: what it prints is its purpose")]
 
@@ -26,6 +26,7 @@ mod summary;
 mod supply_chain;
 mod system_packages;
 mod torture;
+mod twins;
 mod vectors;
 mod wheels;
 mod work;
@@ -80,6 +81,9 @@ enum Command {
         arguments: Vec<String>,
     },
     /// Build the documentation as a site; a broken link is a failure.
+    /// Judge pairs of a right and a wrong kernel in every language, through every way in which users have a kernel judged.
+    Twins(twins::Arguments),
+    /// Build the documentation as a site; a link that leads nowhere is a failure.
     Docs,
     /// Print every error, warning, hint, help text and finding of the project with its place.
     Messages {
@@ -120,6 +124,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Lint => run_steps(&steps::lint_steps()),
         Command::Bench { arguments } => bench::run(&arguments),
         Command::Torture { arguments } => torture::run(&arguments),
+        Command::Twins(arguments) => twins::run(&arguments),
         Command::Docs => documentation::run(),
         Command::Messages { format } => messages::run(format),
         Command::Release => release::run(),

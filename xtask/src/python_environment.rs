@@ -117,7 +117,8 @@ fn starts(folder: &Path) -> bool {
 /// Builds in place, because a virtual environment cannot be moved once it is made.
 fn build(folder: &Path, packages: &Packages) -> Result<(), Failure> {
     let started = Instant::now();
-    println!("making the Python environment {}", folder.display());
+    // Standard output belongs to the command that needs the environment.
+    eprintln!("making the Python environment {}", folder.display());
     let environment = PythonEnvironment::in_folder(folder);
     let mut create = process::in_repository(SYSTEM_PYTHON)?;
     create.args(["-m", "venv"]).arg(folder);
@@ -128,7 +129,7 @@ fn build(folder: &Path, packages: &Packages) -> Result<(), Failure> {
     install.args(packages.options).args(["--requirement", packages.requirements]);
     process::run(&mut install).map_err(|failure| unavailable("the pinned packages", &failure))?;
 
-    println!("the Python environment is ready after {:.1} s", started.elapsed().as_secs_f64());
+    eprintln!("the Python environment is ready after {:.1} s", started.elapsed().as_secs_f64());
     Ok(())
 }
 

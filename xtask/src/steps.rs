@@ -97,6 +97,7 @@ pub const STEPS: &[Step] = &[
     Step::new("jax", 120, Work::Framework(JAX)).beside(),
     Step::new("tensorflow", 120, Work::Framework(TENSORFLOW)).beside(),
     Step::new("ray", 180, Work::Framework(RAY)).beside(),
+    Step::new("twins", 60, Work::Twins).beside(),
     Step::new("browser", 60, Work::Browser).beside(),
     Step::new("vectors", 60, Work::PythonBesideNative(&[VECTORS_SCRIPT, "--check"])).beside(),
     Step::new("package", 240, Work::Package).beside(),

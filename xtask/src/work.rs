@@ -6,7 +6,7 @@ use crate::python_environment::PythonEnvironment;
 use crate::summary::Outcome;
 use crate::{
     corpus_check, documentation, extension, framework_tests, native_module, one_feature_set, package, process,
-    supply_chain, system_packages, torture,
+    supply_chain, system_packages, torture, twins,
 };
 
 /// The work of a step.
@@ -44,6 +44,8 @@ pub enum Work {
     Documentation,
     /// The short form of crashes, power cuts, hostile input, load and faults.
     Torture,
+    /// Some pairs of a right and a wrong kernel, in every language and through every door.
+    Twins,
 }
 
 impl Work {
@@ -64,12 +66,12 @@ impl Work {
 
     /// Whether the environment with the frameworks is needed.
     pub fn needs_frameworks(&self) -> bool {
-        matches!(self, Self::Framework(_))
+        matches!(self, Self::Framework(_) | Self::Twins)
     }
 
     /// Whether the environment with the tools and compilers of kernels is needed.
     pub fn needs_kernels(&self) -> bool {
-        matches!(self, Self::CargoBesideKernels(_))
+        matches!(self, Self::CargoBesideKernels(_) | Self::Twins)
     }
 
     /// Whether the environment that the documentation is built in is needed.
@@ -122,6 +124,13 @@ impl Work {
             (Self::Documentation, Ok(python)) => documentation::build(python),
             (Self::Package, Ok(python)) => package::run(python),
             (Self::Torture, Ok(python)) => torture::perform(torture::SHORT, Some(python)),
+            (Self::Twins, Ok(python)) => {
+                let others = environments.frameworks().and_then(|frameworks| Ok((frameworks, environments.kernels()?)));
+                match others {
+                    Ok((frameworks, kernels)) => twins::run_short(python, frameworks, kernels),
+                    Err(reason) => return without_environment(reason, process::is_ci()),
+                }
+            }
             (Self::ExtensionSession, Ok(python)) => {
                 let found = environments.node().and_then(|node| Ok((node, environments.code_server()?)));
                 let (node, code_server) = match found {
@@ -162,6 +171,7 @@ impl Work {
             Self::OneFeatureSet => one_feature_set::COMMAND.to_string(),
             Self::SupplyChain => "cargo metadata, with the licences of deny.toml".to_string(),
             Self::Torture => format!("cargo xtask torture {}", torture::SHORT.join(" ")),
+            Self::Twins => twins::SHORT_COMMAND.to_string(),
             Self::CorpusCheck => format!("cargo {}", corpus_check::ARGUMENTS.join(" ")),
         }
     }
@@ -244,6 +254,7 @@ mod tests {
     fn only_the_tests_of_a_framework_need_the_large_environment() {
         assert!(Work::Framework("jax").needs_frameworks() && !Work::Framework("jax").needs_python());
         assert!(Work::Package.needs_python() && !Work::Package.needs_frameworks());
+        assert!(Work::Twins.needs_python() && Work::Twins.needs_frameworks() && Work::Twins.needs_kernels());
         assert!(!Work::CorpusCheck.needs_python() && !Work::CorpusCheck.needs_frameworks());
     }
 }
