@@ -80,10 +80,9 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<String>,
     },
-    /// Build the documentation as a site; a broken link is a failure.
     /// Judge pairs of a right and a wrong kernel in every language, through every way in which users have a kernel judged.
     Twins(twins::Arguments),
-    /// Build the documentation as a site; a link that leads nowhere is a failure.
+    /// Build the documentation as a site; a broken link is a failure.
     Docs,
     /// Print every error, warning, hint, help text and finding of the project with its place.
     Messages {
