@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuemu._signature import accepted
+from gpuemu._watched_kernel import WatchedKernel
 from gpuemu._watched_memory import WatchedMemory
 from gpuemu.emulation import witnessed
 from gpuemu.frameworks.base import BaseAdapter, NotAnArrayError, TensorData
@@ -42,12 +43,14 @@ class Bridge:
         title: str = "the callable",
         outputs: Sequence[str] = (),
         in_place: Sequence[str] = (),
+        kernel: WatchedKernel | None = None,
     ) -> None:
         """Call `function` with arrays of a framework.
 
         `out` is the keyword by which it takes its outputs, if it does; `allowed` names checks that are not
         made; `title` is what messages call the function, `outputs` what they call its results. Those that
-        are `in_place` are inputs as well, which the function may overwrite.
+        are `in_place` are inputs as well, which the function may overwrite. `kernel` is what every call has
+        to run.
         """
         self.function = function
         self.names = frozenset(accepted(function)["names"])
@@ -58,6 +61,7 @@ class Bridge:
         self.title = title
         self.outputs = outputs
         self.in_place = in_place
+        self.kernel = kernel
         self.given: list[tuple[View, Any]] = []
 
     def __call__(
@@ -75,6 +79,8 @@ class Bridge:
         if isinstance(called, str):
             return called, [], "", launches
         outputs, seen = called
+        if self.kernel is not None:
+            seen += self.kernel.seen(expected_bytes)
         seen = [one for one in seen if one["check"] not in self.allowed]
         return None, outputs, json.dumps(seen) if seen else "", launches
 
@@ -95,6 +101,8 @@ class Bridge:
             made = tuple(adapter.out_array(TensorData(*view[1:])) for view in outs)
             keywords[self.out] = made[0] if len(made) == 1 else made
         self.memory.poison(poison, expected_bytes)
+        if self.kernel is not None:
+            self.kernel.forget()
         try:
             if style == "keywords":
                 result = self.function(**arrays, **keywords)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +17,7 @@ from gpuemu._callable import Bridge
 from gpuemu._numbers import seed_number, whole_number
 from gpuemu._settings import listed_names
 from gpuemu._signature import accepted, function_name
+from gpuemu._watched_kernel import WatchedKernel
 from gpuemu.frameworks.base import BaseAdapter
 from gpuemu.frameworks.current import current_adapter
 from gpuemu.frameworks.registry import adapter as adapter_of
@@ -84,8 +87,13 @@ class OpRun:
         allow: Sequence[str] = (),
         name: str | None = None,
         dictionary: bool = False,
+        launches: Any = None,
     ) -> None:
-        """Put them together. `out` is the keyword that takes outputs; None looks for one called `out`."""
+        """Put them together.
+
+        `out` is the keyword that takes outputs; None looks for one called `out`. `launches` is what every
+        call has to run.
+        """
         if not callable(function):
             raise TypeError(f"the op under test is a {type(function).__name__}; give a function")
         for check in listed_names(allow, "allow"):
@@ -107,8 +115,28 @@ class OpRun:
         }
         outputs = [tensor["name"] for tensor in json.loads(op.describe())["outputs"]]
         in_place = [name for name in outputs if name in op.inputs()]
-        bridge = Bridge(function, adapter, keyword, allow, outputs=outputs, in_place=in_place)
+        self.function = function
+        self.kernel = None if launches is None else WatchedKernel(_kernel(launches))
+        bridge = Bridge(
+            function, adapter, keyword, allow, outputs=outputs, in_place=in_place, kernel=self.kernel
+        )
         self.native = _native.OpRun(op, bridge, json.dumps(takes), json.dumps(traits))
+
+    @contextlib.contextmanager
+    def _session(self) -> Iterator[None]:
+        """Let the function be called: the kernel that it launches is watched meanwhile."""
+        if self.kernel is not None and not self.kernel.put_in_place(self.function):
+            raise ValueError(
+                f"launches is {self.kernel.original!r}, which no loaded module and not the function itself "
+                "names: give the kernel as the function finds it, or leave launches out"
+            )
+        try:
+            # Values that overflow are part of the trial: NumPy need not warn of each.
+            with self.adapter.session(), np.errstate(all="ignore"):
+                yield
+        finally:
+            if self.kernel is not None:
+                self.kernel.take_away(self.function)
 
     def run(
         self,
@@ -117,22 +145,33 @@ class OpRun:
         progress: Progress | None = None,
     ) -> dict[str, Any]:
         """Run the cases; the report as JSON has it."""
-        # Values that overflow are part of the trial: NumPy need not warn of each.
-        with self.adapter.session(), np.errstate(all="ignore"):
+        with self._session():
             report: dict[str, Any] = json.loads(self.native.run(plan.to_json(), sink, progress))
         return report
 
     def judge(self, seed: int) -> dict[str, Any]:
         """Judge the case of one seed."""
-        with self.adapter.session(), np.errstate(all="ignore"):
+        with self._session():
             result: dict[str, Any] = json.loads(self.native.judge(seed))
         return result
 
     def minimise(self, seed: int, runs: int = 300, seconds: float = 5.0) -> dict[str, Any] | None:
         """Shrink the failing case of a seed; None where it does not fail by itself."""
-        with self.adapter.session(), np.errstate(all="ignore"):
+        with self._session():
             found = self.native.minimise(seed, runs, seconds)
         return None if found is None else json.loads(found)
+
+
+def _kernel(launches: Any) -> Any:
+    """Return what every call has to run, which may be written as in `gpuemu.toml`, `pkg.mod:name`."""
+    if isinstance(launches, str):
+        module, _, name = launches.partition(":")
+        if not name:
+            raise ValueError(f"launches is {launches!r}; write it as 'pkg.mod:name', or give the kernel")
+        launches = vars(importlib.import_module(module)).get(name)
+    if not callable(launches) and not hasattr(launches, "__getitem__"):
+        raise TypeError(f"launches is a {type(launches).__name__}; give a function or a kernel")
+    return launches
 
 
 def _out_keyword(out: bool | str | None, takes: Mapping[str, Any], adapter: BaseAdapter) -> str | None:

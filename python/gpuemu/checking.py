@@ -49,6 +49,7 @@ def check(
     framework: str | BaseAdapter | None = None,
     out: bool | str | None = None,
     allow: Sequence[str] = (),
+    launches: Any = None,
     check_backward: bool = False,
     seconds: float | None = None,
     fail_fast: bool = False,
@@ -75,7 +76,8 @@ def check(
 
     Every case runs several times: at other addresses, over other poison, with new data at the same addresses,
     and the first one again after all others (`repeats`). `allow=("aliasing", "output_overwritten")` accepts
-    functions that return views of their inputs, or the same memory in every call.
+    functions that return views of their inputs, or the same memory in every call. `launches` is the function
+    or kernel that every call has to run: a result without it fails, because something else computed it.
     """
     __tracebackhide__ = True
     check_op(op)
@@ -90,7 +92,7 @@ def check(
         tolerance=tolerance if tolerance is not None or isinstance(op, str) else op.tolerance,
         invariants=invariants,
     )
-    run = Check(op, fn, settings, chosen_adapter(framework), out, allow, project, client, store)
+    run = Check(op, fn, settings, chosen_adapter(framework), out, allow, launches, project, client, store)
     if check_backward and current_defaults().reproduce is None:
         run.reproduce = run.reproduce.removesuffix(")") + ", check_backward=True)"
     plan = _plan(cases, seed, replay, seconds, fail_fast, repeats)
@@ -141,6 +143,7 @@ class Check:
         adapter: BaseAdapter,
         out: bool | str | None,
         allow: Sequence[str],
+        launches: Any,
         project: str | os.PathLike[str] | None,
         client: Client | None,
         store: bool | None,
@@ -148,7 +151,7 @@ class Check:
         """Put them together; nothing is run, and no daemon is started, before `perform`."""
         usual = current_defaults()
         self.op, self.function, self.settings, self.adapter = op, function, settings, adapter
-        self.out, self.allow = out, allow
+        self.out, self.allow, self.launches = out, allow, launches
         self.name = op if isinstance(op, str) else op.name
         self.usual = usual
         project = usual.project if project is None else project
@@ -181,6 +184,9 @@ class Check:
             "project": None if project is None else str(project),
         }
         words += [f"{name}={value!r}" for name, value in given.items() if value is not None]
+        if self.launches is not None:
+            kernel = repr(self.launches) if isinstance(self.launches, str) else _short(self.launches)
+            words.append(f"launches={kernel}")
         return f"gpuemu.check({', '.join(words)})"
 
     def perform(
@@ -197,7 +203,17 @@ class Check:
         name = name or self.name
         runner = f"callable {self.owner}"
         out, allowed = (self.out, self.allow) if allow is None else (False, allow)
-        op_run = OpRun(ready or self.ready(), function or self.function, self.adapter, out, allowed, runner)
+        # The backward need not run what the forward has to.
+        launches = self.launches if function is None else None
+        op_run = OpRun(
+            ready or self.ready(),
+            function or self.function,
+            self.adapter,
+            out,
+            allowed,
+            runner,
+            launches=launches,
+        )
         warnings: list[str] = []
         if not plan.replayed and self.usual.replay_failures and self.client is not None:
             plan.replayed = self._failed_before(name, runner, warnings)

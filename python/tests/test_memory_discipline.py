@@ -494,3 +494,51 @@ def test_outputs_beside_one_that_is_written_in_place() -> None:
     for kernel in (only_the_other, all_of_them):
         assert try_it(kernel, both, cases=20).passed, kernel.__name__
     assert not try_it(forgets, both, cases=20).passed
+
+
+# What has to run.
+
+
+def doubled_by_kernel(out: Array, x: Array) -> None:
+    """Stand for a kernel."""
+    np.maximum(x, 0, out=out)
+
+
+def launched(input: Array) -> Array:
+    """Launch it."""
+    out = np.empty_like(input)
+    doubled_by_kernel(out, input)
+    return out
+
+
+def test_a_function_that_does_without_its_kernel() -> None:
+    kernel = doubled_by_kernel
+    assert try_it(launched, launches=kernel).passed
+    assert try_it(launched, launches=f"{__name__}:doubled_by_kernel").passed
+    report = try_it(relu, launches=doubled_by_kernel)
+    assert set(kinds(report)) == {("not_launched", "fallback")}
+    assert report.reproduce.endswith(", launches=doubled_by_kernel)")
+    # What was put in its place meanwhile is gone.
+    assert doubled_by_kernel is kernel and type(kernel).__name__ == "function"
+
+
+def test_a_kernel_of_a_closure_is_watched_too() -> None:
+    def made() -> tuple[Kernel, Kernel]:
+        def kernel(out: Array, x: Array) -> None:
+            np.maximum(x, 0, out=out)
+
+        def function(input: Array) -> Array:
+            out = np.empty_like(input)
+            kernel(out, input)
+            return out
+
+        return kernel, function
+
+    kernel, function = made()
+    assert try_it(function, launches=kernel).passed
+    with pytest.raises(ValueError, match="which no loaded module and not the function itself names"):
+        try_it(function, launches=lambda out, x: None)
+    with pytest.raises(ValueError, match="write it as 'pkg.mod:name'"):
+        try_it(function, launches="kernel")
+    with pytest.raises(TypeError, match="launches is a int"):
+        try_it(function, launches=3)

@@ -1,4 +1,4 @@
-//! The development commands of gpuemu: `cargo xtask test`, `lint`, `bench`, `torture`, `twins`, `docs`, `messages`,
+//! The development commands of gpuemu: `cargo xtask test`, `lint`, `bench`, `torture`, `twins`, `docs`, `graph`, `messages`,
 //! `release` and `vectors`.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a terminal program: what it prints is its purpose")]
 
@@ -11,6 +11,7 @@ mod environments;
 mod extension;
 mod failure;
 mod framework_tests;
+mod graph;
 mod messages;
 mod native_module;
 mod node_environment;
@@ -84,6 +85,8 @@ enum Command {
     Twins(twins::Arguments),
     /// Build the documentation as a site; a broken link is a failure.
     Docs,
+    /// Print which of gpuemu's crates stands on which.
+    Graph,
     /// Print every error, warning, hint, help text and finding of the project with its place.
     Messages {
         /// Choose what is printed: lines or JSON.
@@ -125,6 +128,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Torture { arguments } => torture::run(&arguments),
         Command::Twins(arguments) => twins::run(&arguments),
         Command::Docs => documentation::run(),
+        Command::Graph => graph::run(),
         Command::Messages { format } => messages::run(format),
         Command::Release => release::run(),
         Command::Vectors { check } => vectors::run(check),

@@ -38,6 +38,7 @@ def checked(pair: Pair, side: Side, **more: Any) -> CheckReport:
         "values": pair.values,
         "kwargs": pair.kwargs,
         "tolerance": pair.tolerance,
+        "launches": pair.launches,
         "check_backward": pair.backward,
         "minimize": False,
     }

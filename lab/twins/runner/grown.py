@@ -58,6 +58,7 @@ def _pair(written: dict[str, Any]) -> Pair:
         op=op["op"],
         dtypes=op["dtypes"],
         sizes=sizes,
+        launches=op.get("launches"),
         checks=written["caught_by"],
     )
 

@@ -50,6 +50,8 @@ class Pair:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     backward: bool = False
     """Whether it is the gradients that are wrong."""
+    launches: str | None = None
+    """What every call has to run, as `module:name`."""
     outputs: Sequence[str] = ()
     """Parameters of a Triton kernel that it only writes."""
     table: Mapping[str, Any] | None = None

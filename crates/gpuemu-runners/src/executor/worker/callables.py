@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from arrays import Arrays, LoadError
     from messages import Answer, Blobs, clean, traceback_text
-    from watched_kernel import WatchedKernel
 
+    from gpuemu._watched_kernel import WatchedKernel
     from gpuemu._watched_memory import WatchedMemory
 
 

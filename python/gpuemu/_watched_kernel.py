@@ -1,6 +1,6 @@
 """Whether a function ran the kernel that it is said to run, or something else computed the result.
 
-Nothing is imported from the other files of the worker, which are one program with this one.
+The package and the worker share this file, as they share `_watched_memory.py`: nothing of either is imported.
 """
 
 import sys
@@ -22,14 +22,13 @@ class WatchedKernel:
         self.ended = 0
         self.error: str | None = None
 
-    def put_in_place(self) -> None:
-        """Stand in for the original under every name that a loaded module has for it."""
-        for module in list(sys.modules.values()):
-            # Modules that are no modules have been seen among them.
-            names = getattr(module, "__dict__", None)
-            if isinstance(names, dict):
-                own = [name for name, value in list(names.items()) if value is self.original]
-                names.update(dict.fromkeys(own, self))
+    def put_in_place(self, function: Any = None) -> bool:
+        """Stand in for the original in every loaded module and in a closure; whether any of them has it."""
+        return _replace(self.original, self, function)
+
+    def take_away(self, function: Any = None) -> None:
+        """Put the original back."""
+        _replace(self, self.original, function)
 
     def counted(self, call: Any, arguments: Any, keywords: Any) -> Any:
         """Make a call."""
@@ -59,3 +58,24 @@ class WatchedKernel:
         if self.ended or not any(output_bytes):
             return []
         return [{"check": "not_launched", "error": self.error}]
+
+
+def _replace(old: Any, new: Any, function: Any) -> bool:
+    """Put one object in the place of another, under every name; whether there was one."""
+    found = False
+    for module in list(sys.modules.values()):
+        # Modules that are no modules have been seen among them.
+        names = getattr(module, "__dict__", None)
+        if isinstance(names, dict):
+            own = [name for name, value in list(names.items()) if value is old]
+            names.update(dict.fromkeys(own, new))
+            found = found or bool(own)
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            held = cell.cell_contents is old
+        except ValueError:  # The cell is empty: its name has no value yet.
+            continue
+        if held:
+            cell.cell_contents = new
+            found = True
+    return found
