@@ -27,11 +27,12 @@ pytest_plugins = ["daemon_fixtures"]
 
 GROWN = Path(__file__).parents[2] / "lab/corpus/grown/python"
 CASES, SEED = 12, 1
-# Modules whose bugs depend on the process: every door fails them, for cases and by findings of its own.
+# Modules and functions whose bugs depend on the process: every door fails them, in cases of its own.
 BY_PROCESS = {
     "cached_by_pointer": "results are kept by address or identity, which a process gives again",
     "plan_caches": "plans are kept for the process, which other functions have called before",
     "lazy_results": "a thread writes the result later",
+    "sub_by_memory": "it reads the memory around its inputs, which each process lays out in its own way",
 }
 
 
@@ -43,7 +44,7 @@ def twins() -> list[dict[str, Any]]:
             "name": pair[side].partition(":")[2],
             "module": pair[side],
             "op": pair["op"],
-            "by_process": side == "wrong" and pair[side].partition(":")[0] in BY_PROCESS,
+            "by_process": side == "wrong" and not BY_PROCESS.keys().isdisjoint(pair[side].split(":")),
         }
         for pair in pairs
         for side in ("right", "wrong")
