@@ -52,5 +52,5 @@ def run(
         config=config,
         file=file,
         line=line,
-        outputs_known=written,
+        outputs_known=written and "init" in options.checks,
     )

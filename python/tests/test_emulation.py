@@ -272,6 +272,15 @@ def test_what_a_launch_does_is_a_finding_of_the_case() -> None:
     assert "outside of 'scale_in'" in found.explanation or "outside of 'scale_out'" in found.explanation
     assert found.places[-1]["line"] == line and found.places[0]["instruction"].startswith(("ld.", "st."))
     assert check(right).report.not_checked == []
+    # What a launch does not look at, or leaves to the caller, is said.
+    unseen = {"unwritten outputs", "stores out of bounds"}
+    for options, missing in (
+        ({"outputs": ["scale_out"], "checks": ["memory", "race"]}, {"unwritten outputs"}),
+        ({}, {"unwritten outputs"}),
+        ({"outputs": ["scale_out"], "raise_on_findings": False}, unseen),
+    ):
+        kernel = gpuemu.cuda.Kernel(SCALE, "scale", **options)
+        assert set(check(right).report.not_checked) == missing, options
 
 
 MEETINGS = """

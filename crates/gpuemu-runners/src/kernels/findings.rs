@@ -38,8 +38,11 @@ impl SeenLaunch {
             }
             invocation.findings.push(finding);
         }
-        invocation.looked_at.insert("stores out of bounds");
-        if self.outputs_known {
+        // One launch of a call whose outputs nobody named leaves it open what was written.
+        let first = invocation.looked_at.insert("stores out of bounds");
+        if !self.outputs_known {
+            invocation.looked_at.remove("unwritten outputs");
+        } else if first {
             invocation.looked_at.insert("unwritten outputs");
         }
     }
