@@ -9,7 +9,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from framework_packages import require
 from numpy_kernels import padded_softmax, softmax
 
 import gpuemu
-from gpuemu.campaigns import CampaignProgress
+from gpuemu.campaigns.ray_engine import RayEngine
 from gpuemu.client import Client
 from gpuemu.errors import ClientError
 
@@ -97,33 +99,58 @@ def test_functions_run_on_the_workers(cluster: str, client: Client) -> None:
     assert verdict(wrong.plain) == verdict(local.plain) and "softmax" in wrong.smallest
 
 
-def killing(when: Callable[[CampaignProgress], bool], times: int) -> Callable[[CampaignProgress], None]:
-    """Return what kills a worker as often as it is time."""
-    left = [times]
+def test_a_worker_that_is_killed_loses_nothing(cluster: str, client: Client, tmp_path: Path) -> None:
+    killed = tmp_path / "killed"
 
-    def watch(progress: CampaignProgress) -> None:
-        if left[0] and when(progress) and (processes := worker_processes()):
-            left[0] -= 1
-            os.kill(processes[0], signal.SIGKILL)
-
-    return watch
-
-
-def test_a_worker_that_is_killed_loses_nothing(cluster: str, client: Client) -> None:
-    def slowly(x: Any) -> Any:
-        time.sleep(0.005)
+    def ends_one_process(x: Any) -> Any:
+        if os.getpid() != driver and x.size > 64:
+            with contextlib.suppress(FileExistsError):
+                killed.touch(exist_ok=False)
+                os.kill(os.getpid(), signal.SIGKILL)
         return padded_softmax(x)
 
-    local = gpuemu.campaign({"softmax": slowly}, _CASES, seed=_SEED, client=client, minimize=False)
-    under_way = killing(lambda progress: progress.ranges > 0 and progress.cases < progress.planned - 12, 1)
+    driver = os.getpid()
+    local = gpuemu.campaign({"softmax": ends_one_process}, _CASES, seed=_SEED, client=client, minimize=False)
     found = gpuemu.campaign(
-        {"softmax": slowly}, _CASES, seed=_SEED, engine="ray", workers=2, client=client, progress=under_way
+        {"softmax": ends_one_process}, _CASES, seed=_SEED, engine="ray", workers=2, client=client
     )
     assert len(found.lost) == 1
     assert verdict(found.plain) == verdict(local.plain) and found.report.ops[0].failed > 0
     assert f"range {found.lost[0].range} was lost and run again" in str(found)
     stored = client.ask_plain("GetRun", op_name="softmax", run=str(found.run))["results"]
     assert len(stored) == _CASES
+
+
+@dataclass(frozen=True)
+class DiesAtStart:
+    """Work whose processes die before they have begun, a number of times."""
+
+    deaths: Path
+    times: int
+
+    def open(self) -> Any:
+        """Die, or begin."""
+        for death in range(self.times):
+            with contextlib.suppress(FileExistsError):
+                (self.deaths / str(death)).touch(exist_ok=False)
+                os.kill(os.getpid(), signal.SIGKILL)
+        return ExitStack()
+
+
+@pytest.mark.parametrize(("times", "begins"), [(2, True), (9, False)])
+def test_a_worker_that_dies_before_it_has_begun_is_replaced(
+    cluster: str, tmp_path: Path, times: int, begins: bool
+) -> None:
+    engine = RayEngine(workers=1)
+    engine.start(DiesAtStart(tmp_path, times))
+    refused = contextlib.nullcontext() if begins else pytest.raises(ClientError, match="cannot begin")
+    try:
+        with refused:
+            while engine.workers() == 0:
+                engine.wait(1.0)
+    finally:
+        engine.close()
+    assert len(list(tmp_path.iterdir())) == (2 if begins else 3)
 
 
 def test_a_case_that_ends_its_worker_is_an_error_that_names_its_range(cluster: str, client: Client) -> None:

@@ -16,6 +16,9 @@ from gpuemu.errors import ClientError
 _START_SECONDS = 120.0
 """How long the first worker may take to start."""
 
+_DEATHS_AT_START = 3
+"""So many workers in a row may die before they have begun: the node may have ended one, not all."""
+
 
 class RayWorker:
     """The inside of an actor. Ray calls its methods from several threads."""
@@ -86,6 +89,7 @@ class RayEngine:
         self._actors: list[_Actor] = []
         self._work: Any = None
         self._started = 0.0
+        self._died_at_start = 0
 
     def start(self, work: Work) -> None:
         """Connect to the cluster and start workers."""
@@ -175,14 +179,18 @@ class RayEngine:
             try:
                 version = self._ray.get(actor.hello)
             except errors.RayActorError as error:
-                raise _refused(error) from error
+                self._died_at_start += 1
+                if _raised(error) or self._died_at_start >= _DEATHS_AT_START:
+                    raise _refused(error) from error
+                self._replace(actor)
+                return None
             if version != __version__:
                 raise ClientError(
                     f"a worker has gpuemu {version}, this is gpuemu {__version__}",
                     code="VersionMismatch",
                     hint="install the same version on all nodes",
                 )
-            actor.ready = True
+            actor.ready, self._died_at_start = True, 0
         if actor.future is None or actor.future not in ended:
             return None
         task, actor.task = actor.task, None
@@ -193,9 +201,12 @@ class RayEngine:
         except errors.RayTaskError as error:
             return Done(task, error=error.cause if isinstance(error.cause, ClientError) else error)
         except errors.RayError as error:
-            self._actors.remove(actor)
-            self._add()
+            self._replace(actor)
             return Done(task, lost=str(error).strip().splitlines()[0])
+
+    def _replace(self, dead: _Actor) -> None:
+        self._actors.remove(dead)
+        self._add()
 
     def _ask_for_progress(self) -> None:
         busy = [actor for actor in self._actors if actor.task is not None]
@@ -232,9 +243,14 @@ class RayEngine:
             self._ours = False
 
 
+def _raised(error: Exception) -> BaseException | None:
+    """Return what the code of a worker raised when it began; nothing if its process died."""
+    return getattr(error, "cause", None) or error.__cause__
+
+
 def _refused(error: Exception) -> Exception:
     """Return why a worker could not begin: what its own code raised, if that is it."""
-    cause = getattr(error, "cause", None) or error.__cause__
+    cause = _raised(error)
     if isinstance(cause, ClientError):
         return cause
     return ClientError(f"a worker cannot begin: {error}", code="InternalError")
