@@ -74,7 +74,7 @@ def campaigns() -> list[dict[str, Any]]:
 
 def _keeping(client: Any, judged: float) -> dict[str, Any]:
     """Measure how many results a second the driver and the store keep, beside what one worker judges."""
-    from gpuemu._settings import settings_of
+    from gpuemu._runs.settings import settings_of
     from gpuemu.campaigns.store import CampaignStore
     from gpuemu.campaigns.work import CallableWork
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpuemu import _native
-from gpuemu._defaults import current_defaults
-from gpuemu._numbers import seed_number, seed_numbers
-from gpuemu._op_run import OpRun, Plan, Progress, chosen_adapter, random_seed
-from gpuemu._project import project_reference
-from gpuemu._recording import Recorder
-from gpuemu._settings import Settings, Size, Tolerance, check_op, opened
-from gpuemu._signature import function_name
+from gpuemu._arrays.numbers import seed_number, seed_numbers
+from gpuemu._client.project import project_reference
+from gpuemu._client.recording import Recorder
+from gpuemu._runs.defaults import current_defaults
+from gpuemu._runs.op_run import OpRun, Plan, Progress, chosen_adapter, random_seed
+from gpuemu._runs.settings import Settings, Size, Tolerance, check_op, opened
+from gpuemu._runs.signature import function_name
 from gpuemu.custom_op import CustomOp
 from gpuemu.errors import ClientError
 from gpuemu.frameworks.base import BaseAdapter
@@ -98,7 +98,7 @@ def check(
     plan = _plan(cases, seed, replay, seconds, fail_fast, repeats)
     report = run.perform(plan, minimize, progress)
     if check_backward:
-        from gpuemu._gradients import check_gradients
+        from gpuemu._runs.gradients import check_gradients
 
         again = dataclasses.replace(plan, replayed=[] if plan.cases else plan.replayed)
         report = check_gradients(run, report, again, minimize, progress)

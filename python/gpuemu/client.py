@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from gpuemu._connection import Connection, raised
-from gpuemu._dtypes import dtype_name
+from gpuemu._arrays.dtypes import dtype_name
+from gpuemu._arrays.tensors import Outgoing
+from gpuemu._client.connection import Connection, raised
+from gpuemu._client.record import plain
 from gpuemu._native import PROTOCOL_VERSION, project_reference
-from gpuemu._record import plain
-from gpuemu._tensors import Outgoing
 from gpuemu.errors import ClientError, ConnectionError, ValidationError
 from gpuemu.results import (
     BaselineSummary,
@@ -322,7 +322,7 @@ class Client:
         `layouts`, `sizes`, `precision`, `tolerance`, `invariants`, `kwargs`, `budget`; also `min_shape` and
         `max_shape`.
         """
-        from gpuemu._fuzzing import fuzz
+        from gpuemu._cases.fuzzing import fuzz
 
         return fuzz(
             self,

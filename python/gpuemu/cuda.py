@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from gpuemu import _native
-from gpuemu._kernel_arguments import Pointer, is_array, numpy_view, scalar_bytes
-from gpuemu._machine import extent, run
+from gpuemu._launches.kernel_arguments import Pointer, is_array, numpy_view, scalar_bytes
+from gpuemu._launches.machine import extent, run
 from gpuemu.emulation import CHECKS, KernelLaunch, MachineOptions, finish, raise_findings
 from gpuemu.errors import KernelError
 

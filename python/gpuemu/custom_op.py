@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuemu import _native
-from gpuemu._callable import Bridge
-from gpuemu._dtypes import dtype_name
-from gpuemu._settings import Settings, Tolerance
-from gpuemu._signature import accepted
+from gpuemu._arrays.dtypes import dtype_name
+from gpuemu._runs.callable import Bridge
+from gpuemu._runs.settings import Settings, Tolerance
+from gpuemu._runs.signature import accepted
 from gpuemu.errors import ClientError
 from gpuemu.frameworks.registry import adapter
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from gpuemu._record import Record, many, one
+from gpuemu._client.record import Record, many, one
 from gpuemu.errors import KernelError, KernelFindingsError
 
 CHECKS = ("memory", "init", "race", "sync")

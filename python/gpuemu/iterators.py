@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuemu import _native
-from gpuemu._dtypes import DTYPES, dtype_name, numpy_dtype
-from gpuemu._numbers import seed_number
-from gpuemu._op_run import random_seed
-from gpuemu._project import project_reference
-from gpuemu._record import Record
-from gpuemu._settings import opened, settings_of
+from gpuemu._arrays.dtypes import DTYPES, dtype_name, numpy_dtype
+from gpuemu._arrays.numbers import seed_number
+from gpuemu._client.project import project_reference
+from gpuemu._client.record import Record
+from gpuemu._runs.op_run import random_seed
+from gpuemu._runs.settings import opened, settings_of
 from gpuemu.custom_op import CustomOp
 from gpuemu.frameworks.tensor_data import TensorData
 from gpuemu.rng import case_seed, generate_random_tensor

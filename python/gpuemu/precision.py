@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuemu._dtypes import dtype_name
+from gpuemu._arrays.dtypes import dtype_name
 
 ORDERS = ("sequential", "tile", "tile_tree", "split", "lanes32", "pairwise", "online")
 """The orders of summation that can be declared; `tile`, `tile_tree`, `split` and `online` with a size."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gpuemu._defaults import Defaults, defaults
+from gpuemu._runs.defaults import Defaults, defaults
 
 if TYPE_CHECKING:
     from gpuemu.reports import CheckReport

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuemu._record import Record
+from gpuemu._client.record import Record
 from gpuemu.errors import ClientError
 from gpuemu.results import Finding, Neighbour, OpReport, ValidationResult
 

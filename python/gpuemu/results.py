@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from gpuemu._record import Record, many, number, one, read_with, whole_number
-from gpuemu._tensors import Bytes, read_tensors, tensors_as_text
+from gpuemu._arrays.tensors import Bytes, read_tensors, tensors_as_text
+from gpuemu._client.record import Record, many, number, one, read_with, whole_number
 from gpuemu.emulation import CodePlace
 from gpuemu.errors import ClientError, ConnectionError
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuemu._dtypes import DTYPES, dtype_name, encode, numpy_dtype
-from gpuemu._numbers import seed_number
-from gpuemu._shapes import CostTerm, Dimension, cost_of, draw_size, draw_sizes
-from gpuemu._streams import BLOCK_ELEMENTS, Stream, block_words, case_seed, escalation_seed
-from gpuemu._values import STRATEGIES, Recipe, flag_recipe, range_recipe, recipe, resolve
+from gpuemu._arrays.dtypes import DTYPES, dtype_name, encode, numpy_dtype
+from gpuemu._arrays.numbers import seed_number
+from gpuemu._cases.shapes import CostTerm, Dimension, cost_of, draw_size, draw_sizes
+from gpuemu._cases.streams import BLOCK_ELEMENTS, Stream, block_words, case_seed, escalation_seed
+from gpuemu._cases.values import STRATEGIES, Recipe, flag_recipe, range_recipe, recipe, resolve
 
 __all__ = [
     "BLOCK_ELEMENTS",

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuemu import _native
-from gpuemu._dtypes import FLOAT_FORMATS, dtype_name
-from gpuemu._numbers import seed_number, whole_number
-from gpuemu._op_run import OpRun, chosen_adapter, random_seed
-from gpuemu._project import project_reference
-from gpuemu._record import Record
-from gpuemu._settings import Settings, check_op, opened
+from gpuemu._arrays.dtypes import FLOAT_FORMATS, dtype_name
+from gpuemu._arrays.numbers import seed_number, whole_number
+from gpuemu._client.project import project_reference
+from gpuemu._client.record import Record
+from gpuemu._runs.op_run import OpRun, chosen_adapter, random_seed
+from gpuemu._runs.settings import Settings, check_op, opened
 from gpuemu.custom_op import CustomOp
 from gpuemu.errors import ClientError
 from gpuemu.frameworks.base import BaseAdapter

@@ -130,7 +130,7 @@ def emulate(
     options = MachineOptions(checks, tensor_core, approximation, order, workers, most_steps, most_findings)
     session = Session(options, target, tuple(outputs), raise_on_findings, every_config)
     try:
-        from gpuemu._triton_driver import active
+        from gpuemu._launches.triton_driver import active
     except ModuleNotFoundError as error:
         if error.name != "triton":
             raise

@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuemu._numbers import json_value
-from gpuemu._project import project_reference
-from gpuemu._settings import Settings, Tolerance, check_op, opened
+from gpuemu._arrays.numbers import json_value
+from gpuemu._client.project import project_reference
+from gpuemu._runs.settings import Settings, Tolerance, check_op, opened
 from gpuemu.custom_op import CustomOp
 from gpuemu.errors import ValidationError
 from gpuemu.frameworks.registry import adapter_for

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpuemu._defaults import Defaults, defaults
+from gpuemu._runs.defaults import Defaults, defaults
 
 
 @pytest.fixture(autouse=True)

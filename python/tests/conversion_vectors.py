@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpuemu import rng
-from gpuemu._dtypes import FLOAT_FORMATS, FloatFormat
+from gpuemu._arrays.dtypes import FLOAT_FORMATS, FloatFormat
 
 Reals = npt.NDArray[np.float64]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuemu._dtypes import numpy_dtype
+from gpuemu._arrays.dtypes import numpy_dtype
 from gpuemu.frameworks import TensorData
 
 LAYOUTS: dict[str, tuple[tuple[int, ...], tuple[int, ...], int]] = {

@@ -7,7 +7,7 @@ import pytest
 from framework_packages import require
 from tensor_layouts import LAYOUTS, numbers, same_bits, sample
 
-from gpuemu._dtypes import DTYPES
+from gpuemu._arrays.dtypes import DTYPES
 from gpuemu.frameworks import NotAnArrayError, TensorData, adapter
 
 require("ml_dtypes")

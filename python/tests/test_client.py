@@ -314,7 +314,7 @@ def test_without_room_in_shared_memory_tensors_go_over_the_socket(
         def share(self, array: Any) -> Any:
             raise OSError(28, "no space left on device")
 
-    monkeypatch.setattr("gpuemu._connection.SharedSegment", Full)
+    monkeypatch.setattr("gpuemu._client.connection.SharedSegment", Full)
     array = np.ones((500_000,), np.float32)
     assert client.validate_op("relu", {"input": array}, array).passed
     assert not client.validate_op("relu", {"input": array}, array + 1).passed

@@ -16,7 +16,7 @@ from conversion_vectors import (
 )
 from write_vectors import DTYPE_PATH, render
 
-from gpuemu._dtypes import encode, numpy_dtype
+from gpuemu._arrays.dtypes import encode, numpy_dtype
 
 VECTORS = json.loads(DTYPE_PATH.read_text(encoding="utf-8"))
 NARROW = {vector["dtype"]: vector for vector in VECTORS["narrow"]}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import gpuemu
-from gpuemu import _kernel_arguments as arguments
+from gpuemu._launches import kernel_arguments as arguments
 from gpuemu.emulation import KernelFinding, KernelLaunch, MachineOptions, raise_findings
 from gpuemu.errors import KernelError, KernelFindingsError
 

@@ -10,7 +10,7 @@ torch = require("torch")
 from test_emulation import SCALE  # noqa: E402
 
 import gpuemu  # noqa: E402
-from gpuemu import _kernel_arguments as arguments  # noqa: E402
+from gpuemu._launches import kernel_arguments as arguments  # noqa: E402
 
 
 def test_a_kernel_computes_into_a_tensor() -> None:

@@ -12,7 +12,7 @@ from numpy_kernels import relu, softmax
 
 import gpuemu
 from gpuemu import _native, iterators
-from gpuemu._dtypes import DTYPES
+from gpuemu._arrays.dtypes import DTYPES
 from gpuemu.errors import ClientError
 from gpuemu.rng import case_seed, generate_random_tensor
 

@@ -9,7 +9,8 @@ import pytest
 from conversion_vectors import digest
 from write_vectors import REPOSITORY, RNG_PATH, render, rng_vectors
 
-from gpuemu import _values, rng
+from gpuemu import rng
+from gpuemu._cases import values as _values
 
 VECTORS = json.loads(RNG_PATH.read_text(encoding="utf-8"))
 

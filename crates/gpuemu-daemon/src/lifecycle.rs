@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use gpuemu_config::Environment;
 use gpuemu_runners::executor;
+use gpuemu_store::StoreError;
 use thiserror::Error;
 
 use crate::home::HomeError;
@@ -32,6 +33,16 @@ pub enum DaemonError {
     Server(#[from] ServerError),
     #[error("the daemon cannot start: {0}")]
     System(#[from] std::io::Error),
+}
+
+impl DaemonError {
+    /// Whether another process has the folder or the store: it may let go of it soon.
+    pub fn is_in_use(&self) -> bool {
+        matches!(
+            self,
+            Self::Service(ServiceError::Home(HomeError::InUse { .. }) | ServiceError::Store(StoreError::InUse(_)))
+        )
+    }
 }
 
 /// Runs the daemon until it ends. `foreground` logs to stderr as well as to the file.

@@ -5,11 +5,17 @@ use std::sync::Arc;
 
 use gpuemu_config::Environment;
 use gpuemu_daemon::Service;
-use gpuemu_model::report::{OpReport, OpStatus, StoredRun};
+use gpuemu_model::CaseDescriptor;
+use gpuemu_model::finding::Outcome;
+use gpuemu_model::report::{OpReport, OpStatus, StoredRun, ValidationResult};
 use gpuemu_model::settings::{FuzzConfig, ProjectReference};
-use gpuemu_store::{FailureRecord, ResultRecord, RunRecord, Snapshot, Store, StoredOutcome};
+use gpuemu_store::{FailureRecord, ResultRecord, RunRecord, Snapshot, Store};
+use gpuemu_tensor::DType;
 use gpuemu_wire::protocol::{ReportStored, Request, Response};
 use tempfile::TempDir;
+
+/// What produced the results that a client made in its own process.
+const OWN: &str = "mine";
 
 struct Stored {
     folder: TempDir,
@@ -28,36 +34,24 @@ impl Stored {
     }
 
     fn append(&self, op: &str, run: u64, cases: std::ops::Range<u64>, runner: &str, failing: &[u64]) {
-        let record = |index: u64| ResultRecord {
-            project: self.key.clone(),
-            run,
-            op: op.to_string(),
-            index,
-            seed: index,
-            dtype: "float32".to_string(),
-            sizes: "N=2".to_string(),
-            layout: String::new(),
-            strategy: String::new(),
-            outcome: if failing.contains(&index) { StoredOutcome::Failed } else { StoredOutcome::Passed },
-            check: String::new(),
-            largest_share: 0.5,
-            max_abs: index as f64,
-            max_rel: 0.0,
-            max_ulp: 0.0,
-            runner: runner.to_string(),
-            base_seed: 0,
-            descriptor: format!("{{\"index\":{index}}}"),
-            time: 1000 + run,
+        let record = |index: u64| {
+            let mut result = ValidationResult::of(CaseDescriptor::of(op, DType::F32, index));
+            if failing.contains(&index) {
+                (result.outcome, result.passed) = (Outcome::Failed, false);
+            }
+            result.largest.max_abs_diff = index as f64;
+            (result.runner, result.client_side) = (runner.to_string(), runner == OWN);
+            result.time = 1000 + run;
+            ResultRecord::of(&result, &self.key, run, index, 0)
         };
         let results: Vec<ResultRecord> = cases.map(record).collect();
-        let failed = results.iter().filter(|one| one.outcome == StoredOutcome::Failed).cloned();
-        let failures =
-            failed.map(|result| FailureRecord { result, verdict: String::new(), snapshot: Snapshot::default() });
+        let failed = results.iter().filter(|one| one.result.failed()).cloned();
+        let failures = failed.map(|result| FailureRecord { result, snapshot: Snapshot::default() });
         self.store.append(&results, &failures.collect::<Vec<_>>()).unwrap();
     }
 
     fn conclude(&self, op: &str, run: u64, cases: u64) {
-        let stored = StoredRun {
+        let run = StoredRun {
             gpuemu: "0".to_string(),
             run,
             time: 1000 + run,
@@ -68,9 +62,7 @@ impl Stored {
             config_digest: String::new(),
             op: OpReport { cases, planned: cases, passed: cases, ..OpReport::blank(op) },
         };
-        let report = serde_json::to_string(&stored).unwrap();
-        let record = RunRecord { project: self.key.clone(), op: op.to_string(), run, time: 1000 + run, report };
-        self.store.put_runs(&[record]).unwrap();
+        self.store.put_runs(&[RunRecord { project: self.key.clone(), run }]).unwrap();
     }
 
     /// Gives the store to a service.
@@ -103,7 +95,7 @@ fn a_run_is_whole_however_many_results_are_newer() {
     let ops = report(&service, &folder, None, None);
     assert_eq!(ops.iter().map(|op| (op.op.as_str(), op.cases)).collect::<Vec<_>>(), [("new", 110_000), ("old", 1200)]);
     assert!(ops.iter().all(|op| op.warnings.is_empty()), "{:?}", ops[1].warnings);
-    let shown: Vec<u64> = ops[1].case_results.iter().map(|case| case.case["index"].as_u64().unwrap()).collect();
+    let shown: Vec<u64> = ops[1].case_results.iter().map(|case| case.case.seed).collect();
     assert_eq!(shown, (0..OpReport::MOST_CASES as u64).collect::<Vec<_>>());
     assert_eq!(ops[1].failures.iter().map(|failure| failure.seed).collect::<Vec<_>>(), [3, 700]);
     assert_eq!(report(&service, &folder, Some("old"), None).len(), 1);
@@ -126,8 +118,8 @@ fn what_clients_recorded_since_stands_in_place_of_a_run() {
     let stored = Stored::new();
     stored.append("op", 1, 0..4, "kernel", &[]);
     stored.conclude("op", 1, 4);
-    stored.append("op", 2, 0..6, "client side: mine", &[]);
-    stored.append("op", 3, 0..5, "client side: mine", &[2]);
+    stored.append("op", 2, 0..6, OWN, &[]);
+    stored.append("op", 3, 0..5, OWN, &[2]);
     for run in 10..20 {
         stored.append("submitted", run, 0..1, "submitted output", if run == 12 { &[0] } else { &[] });
     }
@@ -135,7 +127,7 @@ fn what_clients_recorded_since_stands_in_place_of_a_run() {
     let ops = report(&service, &folder, None, None);
     let [op, submitted] = ops.as_slice() else { panic!("{ops:?}") };
     assert_eq!((op.cases, op.passed, op.failed, op.status), (5, 4, 1, OpStatus::Failed));
-    assert_eq!((op.runner.as_str(), op.max_abs_diff, op.failures.len()), ("mine", 4.0, 1));
+    assert_eq!((op.runner.as_str(), op.largest.max_abs_diff, op.failures.len()), ("mine", 4.0, 1));
     // Each output is a run of its own: they count together.
     assert_eq!((submitted.cases, submitted.failed, submitted.failures.len()), (10, 1, 1));
 }

@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             inputs.push(json!({"name": spec.name, "shape": tensor.shape(), "dtype": tensor.dtype()}));
             payload.extend(tensor.to_f64());
         }
-        let present = schema.outputs.iter().filter(|spec| descriptor.has(spec));
+        let present = schema.outputs.iter().filter(|spec| spec.is_in(&descriptor));
         for (spec, expectation) in present.zip(&expectations) {
             let (shape, dtype) = (spec.shape(&descriptor.sizes), spec.dtype_in(descriptor.dtype));
             outputs.push(json!({"name": spec.name, "shape": shape, "dtype": dtype}));
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let sizes: serde_json::Map<String, serde_json::Value> =
             descriptor.sizes.named.iter().map(|(name, size)| (name.clone(), json!(size))).collect();
         let line = json!({
-            "op": op, "seed": descriptor.seed.to_string(), "dtype": descriptor.dtype, "strategy": descriptor.strategy,
+            "op": op, "seed": descriptor.seed.to_string(), "dtype": descriptor.dtype, "strategy": descriptor.values,
             "sizes": sizes, "parameters": parameters, "inputs": inputs, "outputs": outputs, "numbers": payload.len(),
         });
         writeln!(out, "{line}")?;

@@ -145,7 +145,7 @@ impl Search<'_> {
         let verdict = judge(self.subject, &case, self.runner);
         // Of several things that the machine finds, another one may come first where the case is smaller.
         let reason = |finding: &Finding| finding.check == self.reason;
-        let same = verdict.failed() && verdict.failing_case.is_none() && verdict.findings.iter().any(reason);
+        let same = verdict.failed() && verdict.failing_case.is_none() && verdict.failures.iter().any(reason);
         if same {
             self.case = case;
             self.verdict = verdict;
@@ -236,10 +236,10 @@ impl Search<'_> {
     fn simpler_strategy(&mut self) {
         for strategy in [Strategy::Integers, Strategy::Regular] {
             let mut descriptor = self.case.descriptor.clone();
-            if descriptor.strategy == strategy {
+            if descriptor.values == strategy {
                 return;
             }
-            descriptor.strategy = strategy;
+            descriptor.values = strategy;
             if self.try_descriptor(&descriptor) {
                 return;
             }

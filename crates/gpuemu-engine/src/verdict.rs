@@ -1,16 +1,14 @@
-//! The verdict on one case: what was checked, what was found, and what could not be checked.
+//! The verdict on one case: the result that travels from here to the page, and what only adding up needs.
 
-use serde::Serialize;
+use std::ops::{Deref, DerefMut};
 
 pub use gpuemu_model::finding::{BugClass, Check, ElementCounts, Finding, LargestErrors, Outcome, WorstElement};
+use gpuemu_model::report::ValidationResult;
 
-use crate::case::CaseDescriptor;
 use crate::oracle::decoy::Decoy;
-use crate::oracle::tolerance::Tolerance;
-use crate::runner::RunnerDescription;
 
 /// What a case could tell apart.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Discrimination {
     /// Wrong outputs that were rejected, as they should be.
     pub rejected: Vec<Decoy>,
@@ -26,45 +24,27 @@ impl Discrimination {
     }
 }
 
-/// The verdict on one case.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// The verdict on one case. It reads as the result that it is.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    pub case: CaseDescriptor,
-    pub outcome: Outcome,
-    /// What is wrong, the gravest first.
-    pub findings: Vec<Finding>,
-    /// Why nothing could be said, or what went wrong, where that is so.
-    pub undetermined: Option<String>,
-    /// Elements by how they were judged.
-    pub elements: ElementCounts,
-    pub tolerance: Tolerance,
+    pub result: ValidationResult,
     /// Whether some element came close to what is allowed.
     pub near: bool,
-    pub errors: LargestErrors,
-    /// What the case could tell apart.
     pub discrimination: Discrimination,
     /// Extra cases that were run for more evidence.
     pub escalated: usize,
-    /// The extra case that failed, if the case itself did not.
-    pub failing_case: Option<Box<CaseDescriptor>>,
-    /// What produced the output.
-    pub runner: RunnerDescription,
-    /// Checks that this runner does not allow.
-    pub not_checked: Vec<&'static str>,
 }
 
-impl Verdict {
-    /// Whether a check fired.
-    pub fn failed(&self) -> bool {
-        self.outcome == Outcome::Failed
-    }
+impl Deref for Verdict {
+    type Target = ValidationResult;
 
-    pub fn finding(&self) -> Option<&Finding> {
-        self.findings.first()
+    fn deref(&self) -> &ValidationResult {
+        &self.result
     }
+}
 
-    /// The reason of failure, which a minimised case must share.
-    pub fn reason(&self) -> Option<Check> {
-        self.finding().map(|finding| finding.check)
+impl DerefMut for Verdict {
+    fn deref_mut(&mut self) -> &mut ValidationResult {
+        &mut self.result
     }
 }

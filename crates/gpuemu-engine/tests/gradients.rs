@@ -216,7 +216,7 @@ fn tally(op: &str, dtype: DType, bug: Bug, strategy: Strategy, cases: u64) -> Ta
             compared += comparison.compared;
             mismatched += comparison.mismatched;
             tally.undetermined += comparison.undetermined;
-            tally.share = tally.share.max(measure(&rule, &bytes, expectation).share);
+            tally.share = tally.share.max(measure(&rule, &bytes, expectation).tolerance_share);
         }
         tally.compared += compared;
         tally.judged += usize::from(compared > 0);

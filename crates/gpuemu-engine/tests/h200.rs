@@ -57,7 +57,7 @@ fn prepare(launch: &Launch, data: &[u8]) -> (Subject, Case) {
         dtype: launch.output.dtype,
         sizes: launch.sizes.clone(),
         layouts: Vec::new(),
-        strategy: Strategy::Regular,
+        values: Strategy::Regular,
         parameters,
         present: present.map(|spec| spec.name.clone()).collect(),
     };

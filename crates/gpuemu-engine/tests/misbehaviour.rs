@@ -294,7 +294,7 @@ fn a_reference_that_forgets_elements_is_no_pass() {
     });
     let verdict = judge(&subject, &case, &mut runner);
     assert_eq!(verdict.outcome, Outcome::Undetermined);
-    assert!(verdict.undetermined.unwrap().contains("forgetful"));
+    assert!(verdict.result.message.unwrap().contains("forgetful"));
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn a_bound_that_says_nothing_is_undetermined_and_says_why() {
         .map(|case| judge(&subject, &case, &mut runner))
         .find(|verdict| verdict.outcome == Outcome::Undetermined)
         .unwrap();
-    assert!(verdict.undetermined.unwrap().contains("no bound"));
+    assert!(verdict.result.message.unwrap().contains("no bound"));
 }
 
 #[test]
@@ -415,7 +415,7 @@ fn what_a_runner_saw_itself_is_part_of_the_verdict() {
         Ok(())
     });
     let verdict = first_failure(&mut runner, &[Layout::Contiguous]).unwrap();
-    assert_eq!(verdict.findings.len(), 1);
+    assert_eq!(verdict.failures.len(), 1);
     assert_eq!(verdict.reason(), Some(Check::Aliasing));
 }
 
@@ -427,7 +427,7 @@ fn in_place(body: impl FnMut(&mut Invocation<'_>) -> Result<(), RunnerError> + S
     descriptor.sizes.batch = vec![4, 6];
     descriptor.layouts = vec![("input".to_string(), Layout::RowGap)];
     let case = materialise(subject.schema(), &descriptor).unwrap();
-    judge(&subject, &case, &mut relu(body)).findings
+    judge(&subject, &case, &mut relu(body)).result.failures
 }
 
 /// Positions in memory of the elements of an output, and what is between their rows.
@@ -508,7 +508,7 @@ fn a_kernel_is_not_blamed_for_shapes_that_it_is_not_made_for() {
         }
         let case = materialise(subject.schema(), &descriptor).unwrap();
         let verdict = judge(&subject, &case, &mut ForRowsOnly);
-        assert!(!verdict.failed(), "{:#?}", verdict.findings);
+        assert!(!verdict.failed(), "{:#?}", verdict.failures);
         judged += 1;
     }
     assert!(judged > 200, "{judged} cases");

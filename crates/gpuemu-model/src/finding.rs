@@ -310,32 +310,32 @@ pub struct ElementCounts {
 /// The largest errors over all elements that are numbers on both sides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LargestErrors {
-    /// |out − y|.
-    #[serde(with = "number_text")]
+    /// Largest |out − y|.
+    #[serde(with = "number_text", alias = "absolute")]
     #[schemars(with = "number_text::NumberText")]
-    pub absolute: f64,
-    /// |out − y| / |y|, where y is not zero.
-    #[serde(with = "number_text")]
+    pub max_abs_diff: f64,
+    /// Largest |out − y| / |y|, where y is not zero.
+    #[serde(with = "number_text", alias = "relative")]
     #[schemars(with = "number_text::NumberText")]
-    pub relative: f64,
-    /// |out − y| in units of the last place of y in the output's dtype.
-    #[serde(with = "number_text")]
+    pub max_rel_diff: f64,
+    /// Largest |out − y| in units of the last place of y in the output's dtype.
+    #[serde(with = "number_text", alias = "ulps")]
     #[schemars(with = "number_text::NumberText")]
-    pub ulps: f64,
-    /// Share of what is allowed.
-    #[serde(with = "number_text")]
+    pub max_ulp_diff: f64,
+    /// Largest share of what is allowed.
+    #[serde(with = "number_text", alias = "share")]
     #[schemars(with = "number_text::NumberText")]
-    pub share: f64,
+    pub tolerance_share: f64,
 }
 
 impl LargestErrors {
     /// The larger of both, each for itself.
     pub fn join(self, other: Self) -> Self {
         Self {
-            absolute: self.absolute.max(other.absolute),
-            relative: self.relative.max(other.relative),
-            ulps: self.ulps.max(other.ulps),
-            share: self.share.max(other.share),
+            max_abs_diff: self.max_abs_diff.max(other.max_abs_diff),
+            max_rel_diff: self.max_rel_diff.max(other.max_rel_diff),
+            max_ulp_diff: self.max_ulp_diff.max(other.max_ulp_diff),
+            tolerance_share: self.tolerance_share.max(other.tolerance_share),
         }
     }
 }

@@ -5,7 +5,9 @@
 use serde_json::{Error, Value};
 
 use crate::artifact::{ArtifactReport, KernelArtifact};
-use crate::report::{ComparisonReport, OpReport, RunReport, StoredRun, ValidationResult};
+use crate::campaign::CampaignStatus;
+use crate::case::CaseDescriptor;
+use crate::report::{CaseSummary, ComparisonReport, OpReport, RunReport, StoredRun, ValidationResult};
 use crate::settings::FuzzConfig;
 
 /// A type whose JSON is written by code of its own crate: see [`write_json!`](crate::write_json!).
@@ -60,6 +62,9 @@ macro_rules! read_json {
 
 write_json!(
     ArtifactReport,
+    CampaignStatus,
+    CaseDescriptor,
+    CaseSummary,
     ComparisonReport,
     FuzzConfig,
     KernelArtifact,
@@ -69,7 +74,7 @@ write_json!(
     ValidationResult
 );
 
-read_json!(KernelArtifact, RunReport, StoredRun, ValidationResult);
+read_json!(CampaignStatus, CaseDescriptor, KernelArtifact, RunReport, StoredRun, ValidationResult, Vec<CaseSummary>);
 
 impl<Item: ToJson> ToJson for [Item] {
     fn to_json(&self) -> Result<String, Error> {

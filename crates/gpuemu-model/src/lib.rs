@@ -7,6 +7,8 @@
 //! is written. Nothing here computes: open `report.rs` first.
 
 pub mod artifact;
+pub mod campaign;
+pub mod case;
 pub mod emulation;
 pub mod error_code;
 pub mod evidence;
@@ -25,6 +27,7 @@ pub mod strategy;
 pub mod tensor_data;
 pub mod tool_search;
 
+pub use case::CaseDescriptor;
 pub use error_code::ErrorCode;
 pub use precision::Precision;
 pub use settings::FuzzConfig;

@@ -2,11 +2,11 @@
 
 use gpuemu_tensor::DType;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::artifact::{ArtifactComparison, ArtifactStatus, KernelReport, KernelStatus};
+use crate::case::CaseDescriptor;
 use crate::evidence::Evidence;
-use crate::finding::{ElementCounts, Finding, Outcome};
+use crate::finding::{Check, ElementCounts, Finding, LargestErrors, Outcome};
 use crate::schema::JsonSchema;
 use crate::settings::FuzzConfig;
 use crate::shard::{OpPart, RunPart, Shard};
@@ -52,22 +52,9 @@ pub struct ValidationResult {
     /// Things worth knowing about a case that passed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Largest |out − y|.
-    #[serde(with = "number_text")]
-    #[schemars(with = "number_text::NumberText")]
-    pub max_abs_diff: f64,
-    /// Largest |out − y| / |y|.
-    #[serde(with = "number_text")]
-    #[schemars(with = "number_text::NumberText")]
-    pub max_rel_diff: f64,
-    /// Largest |out − y| in units of the last place.
-    #[serde(with = "number_text")]
-    #[schemars(with = "number_text::NumberText")]
-    pub max_ulp_diff: f64,
-    /// Largest share of what is allowed.
-    #[serde(with = "number_text")]
-    #[schemars(with = "number_text::NumberText")]
-    pub tolerance_share: f64,
+    /// Its largest errors.
+    #[serde(flatten)]
+    pub largest: LargestErrors,
     /// The tolerance, in words.
     pub tolerance: String,
     /// Elements by how they were judged.
@@ -77,10 +64,10 @@ pub struct ValidationResult {
     /// Checks that could not be made.
     pub not_checked: Vec<String>,
     /// Everything that decides the case.
-    pub case: Value,
+    pub case: CaseDescriptor,
     /// The extra case, run for more evidence, that failed where the case itself did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failing_case: Option<Value>,
+    pub failing_case: Option<Box<CaseDescriptor>>,
     /// The run it belongs to.
     #[serde(default, with = "seed_text::option", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<seed_text::SeedText>")]
@@ -104,8 +91,58 @@ pub struct ValidationResult {
 }
 
 impl ValidationResult {
+    /// A case of which nothing is known yet.
+    pub fn of(case: CaseDescriptor) -> Self {
+        Self {
+            op: case.op.clone(),
+            outcome: Outcome::Passed,
+            passed: true,
+            seed: case.seed,
+            dtype: case.dtype,
+            sizes: case.sizes.to_string(),
+            shapes: Vec::new(),
+            layout: String::new(),
+            values: case.values.to_string(),
+            parameters: case.parameters.to_string(),
+            failures: Vec::new(),
+            message: None,
+            warnings: Vec::new(),
+            largest: LargestErrors::default(),
+            tolerance: String::new(),
+            elements: ElementCounts::default(),
+            runner: String::new(),
+            not_checked: Vec::new(),
+            case,
+            failing_case: None,
+            run: None,
+            time: 0,
+            minimized: false,
+            client_side: false,
+            settings: FuzzConfig::default(),
+            inputs: None,
+            replay: String::new(),
+        }
+    }
+
+    /// Gives the case what the result says of it, where whoever judged it described no case.
+    pub fn complete_case(&mut self) {
+        if self.case.schema.is_empty() {
+            (self.case.op, self.case.dtype, self.case.seed) = (self.op.clone(), self.dtype, self.seed);
+        }
+    }
+
+    /// Whether a check fired.
+    pub fn failed(&self) -> bool {
+        self.outcome == Outcome::Failed
+    }
+
     pub fn finding(&self) -> Option<&Finding> {
         self.failures.first()
+    }
+
+    /// The reason of failure, which a minimised case must share.
+    pub fn reason(&self) -> Option<Check> {
+        self.finding().map(|finding| finding.check)
     }
 }
 
@@ -157,7 +194,7 @@ pub struct CaseSummary {
     #[schemars(with = "number_text::NumberText")]
     pub max_ulp_diff: f64,
     /// Everything that decides the case.
-    pub case: Value,
+    pub case: CaseDescriptor,
 }
 
 /// A file that an op is made of, as it was when the op ran.
@@ -196,22 +233,9 @@ pub struct OpReport {
     pub errors: u64,
     /// By dtype.
     pub dtypes: Vec<DtypeCounts>,
-    /// Largest |out − y|.
-    #[serde(with = "number_text")]
-    #[schemars(with = "number_text::NumberText")]
-    pub max_abs_diff: f64,
-    /// Largest |out − y| / |y|.
-    #[serde(with = "number_text")]
-    #[schemars(with = "number_text::NumberText")]
-    pub max_rel_diff: f64,
-    /// Largest |out − y| in units of the last place.
-    #[serde(with = "number_text")]
-    #[schemars(with = "number_text::NumberText")]
-    pub max_ulp_diff: f64,
-    /// Largest share of what is allowed.
-    #[serde(with = "number_text")]
-    #[schemars(with = "number_text::NumberText")]
-    pub tolerance_share: f64,
+    /// Its largest errors.
+    #[serde(flatten)]
+    pub largest: LargestErrors,
     /// The failures, at most [`OpReport::MOST_FAILURES`] of them.
     pub failures: Vec<ValidationResult>,
     /// Why it could not be judged, or what is unfinished.
@@ -260,10 +284,7 @@ impl OpReport {
             undetermined: 0,
             errors: 0,
             dtypes: Vec::new(),
-            max_abs_diff: 0.0,
-            max_rel_diff: 0.0,
-            max_ulp_diff: 0.0,
-            tolerance_share: 0.0,
+            largest: LargestErrors::default(),
             failures: Vec::new(),
             message: None,
             warnings: Vec::new(),

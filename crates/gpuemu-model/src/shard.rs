@@ -117,7 +117,8 @@ pub struct CaseFacts {
     /// Its dtype.
     pub dtype: DType,
     /// Its largest errors.
-    pub errors: LargestErrors,
+    #[serde(alias = "errors")]
+    pub largest: LargestErrors,
     /// Elements that were compared.
     pub compared: usize,
     /// Wrong outputs that it would have rejected.
@@ -130,8 +131,8 @@ pub struct CaseFacts {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_checked: Vec<String>,
     /// Why nothing could be said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub undetermined: Option<String>,
+    #[serde(default, alias = "undetermined", skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// The case that was drawn first, and which the kernel does not cover.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,

@@ -7,7 +7,6 @@ use gpuemu_config::Failure;
 use gpuemu_engine::{Case, Subject, Verdict};
 use gpuemu_model::ErrorCode;
 use gpuemu_model::finding::Outcome;
-use gpuemu_model::json::ToJson;
 use gpuemu_model::report::ValidationResult;
 use gpuemu_model::settings::FuzzConfig;
 use gpuemu_model::tensor_data::{NamedTensorData, TensorData};
@@ -58,46 +57,27 @@ impl<'a> Context<'a> {
     }
 }
 
-pub fn result_of(subject: &Subject, case: &Case, verdict: &Verdict, context: Context<'_>) -> ValidationResult {
-    let descriptor = &verdict.case;
-    let inputs = subject.schema().inputs.iter().filter(|spec| descriptor.has(spec));
-    let shapes = inputs.filter_map(|spec| Some((spec.name.clone(), spec.shape(&descriptor.sizes)?)));
-    let mut warnings = Vec::new();
-    if verdict.outcome == Outcome::Passed && verdict.errors.share >= context.warn_threshold {
-        warnings.push(format!("the error uses {:.0} % of the tolerance", 100.0 * verdict.errors.share));
+/// Says beside a verdict where it belongs and how its case is run again.
+pub fn complete(subject: &Subject, case: &Case, verdict: &mut Verdict, context: Context<'_>) {
+    let inputs = context.inputs(subject, case, verdict);
+    let result = &mut verdict.result;
+    result.passed = result.outcome == Outcome::Passed;
+    result.warnings.clear();
+    let share = result.largest.tolerance_share;
+    if result.passed && share >= context.warn_threshold {
+        result.warnings.push(format!("the error uses {:.0} % of the tolerance", 100.0 * share));
     }
-    ValidationResult {
-        op: context.op.to_string(),
-        outcome: verdict.outcome,
-        passed: verdict.outcome == Outcome::Passed,
-        seed: descriptor.seed,
-        dtype: descriptor.dtype,
-        sizes: descriptor.sizes.to_string(),
-        shapes: shapes.collect(),
-        layout: descriptor.layout_summary(subject.schema()),
-        values: descriptor.strategy.to_string(),
-        parameters: descriptor.parameters.to_string(),
-        failures: verdict.findings.clone(),
-        message: verdict.undetermined.clone(),
-        warnings,
-        max_abs_diff: verdict.errors.absolute,
-        max_rel_diff: verdict.errors.relative,
-        max_ulp_diff: verdict.errors.ulps,
-        tolerance_share: verdict.errors.share,
-        tolerance: verdict.tolerance.describe(),
-        elements: verdict.elements,
-        runner: verdict.runner.name.clone(),
-        not_checked: verdict.not_checked.iter().map(ToString::to_string).collect(),
-        case: descriptor.to_json_value().unwrap_or_default(),
-        failing_case: verdict.failing_case.as_ref().and_then(|case| case.to_json_value().ok()),
-        run: context.run,
-        time: now(),
-        minimized: false,
-        client_side: false,
-        settings: context.settings.clone(),
-        inputs: context.inputs(subject, case, verdict),
-        replay: context.replay_line(descriptor.seed),
-    }
+    result.op = context.op.to_string();
+    (result.run, result.time) = (context.run, now());
+    result.settings = context.settings.clone();
+    result.replay = context.replay_line(result.seed);
+    result.inputs = inputs;
+}
+
+/// The result of a verdict, completed.
+pub fn result_of(subject: &Subject, case: &Case, mut verdict: Verdict, context: Context<'_>) -> ValidationResult {
+    complete(subject, case, &mut verdict, context);
+    verdict.result
 }
 
 /// The command that runs a case again, on any machine that has the project.
@@ -129,6 +109,6 @@ pub fn replay_line(op: &str, seed: u64, settings: &FuzzConfig) -> String {
 /// A reference that gave no answer, in its own words.
 pub fn reference_failure(verdict: &Verdict) -> Option<Failure> {
     let failed = verdict.outcome == Outcome::Error;
-    let words = || verdict.undetermined.clone().unwrap_or_default();
+    let words = || verdict.message.clone().unwrap_or_default();
     failed.then(|| Failure::new(ErrorCode::ReferenceScriptFailed, words()))
 }

@@ -52,7 +52,7 @@ pub fn judge_tensors(
 
 /// Judges outputs of a case. A single output may have any name.
 pub fn judge_named(op: &ConfiguredOp, case: &Case, outputs: Vec<(String, Tensor)>) -> Result<Verdict, Failure> {
-    let specs = op.subject.schema().outputs.iter().filter(|spec| case.descriptor.has(spec));
+    let specs = op.subject.schema().outputs.iter().filter(|spec| spec.is_in(&case.descriptor));
     let names: Vec<String> = specs.map(|spec| spec.name.clone()).collect();
     let matched = match_outputs(&names, names.len(), &outputs).map_err(Failure::invalid)?;
     // The order of the schema, without copies of what may be large.

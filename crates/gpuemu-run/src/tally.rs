@@ -2,7 +2,7 @@
 
 use gpuemu_engine::Verdict;
 use gpuemu_engine::oracle::strength::Strength;
-use gpuemu_model::finding::{LargestErrors, Outcome};
+use gpuemu_model::finding::Outcome;
 use gpuemu_model::report::{CaseSummary, DtypeCounts, OpReport, OpStatus, ValidationResult};
 use gpuemu_model::shard::{CaseFacts, OpPart, Stopped};
 
@@ -16,7 +16,6 @@ pub const MOST_COMPARED: u64 = 20;
 pub struct Tally {
     /// What is known so far; what a verdict does not say is the caller's to fill in.
     pub report: OpReport,
-    errors: LargestErrors,
     strength: Strength,
     /// Why the first case that could not be judged could not be.
     undetermined: Option<String>,
@@ -33,7 +32,6 @@ impl Tally {
     pub fn new(op: &str, warnings: &[String]) -> Self {
         Self {
             report: OpReport { warnings: warnings.to_vec(), ..OpReport::blank(op) },
-            errors: LargestErrors::default(),
             strength: Strength::default(),
             undetermined: None,
             left_out: (0, None),
@@ -48,9 +46,9 @@ impl Tally {
         self
     }
 
-    /// Adds the verdict on the case with this place among those of the run.
-    pub fn add(&mut self, index: u64, verdict: &Verdict, result: &ValidationResult) {
-        self.add_case(facts_of(index, verdict), summary_of(verdict, result), verdict.failed().then_some(result));
+    /// Adds the verdict on a case of the run.
+    pub fn add(&mut self, facts: CaseFacts, verdict: &Verdict) {
+        self.add_case(facts, Some(summary_of(verdict)), verdict.failed().then_some(&verdict.result));
     }
 
     /// Adds a case: what adding up needs of it, its summary, and all of it if it failed. Without a summary the case is not listed.
@@ -62,7 +60,7 @@ impl Tally {
             Outcome::Failed => report.failed += 1,
             Outcome::Undetermined => {
                 report.undetermined += 1;
-                self.undetermined = self.undetermined.take().or_else(|| facts.undetermined.clone());
+                self.undetermined = self.undetermined.take().or_else(|| facts.message.clone());
             }
             Outcome::Error => report.errors += 1,
         }
@@ -75,8 +73,8 @@ impl Tally {
         counts.cases += 1;
         counts.failed += u64::from(facts.outcome == Outcome::Failed);
         counts.judged += u64::from(facts.outcome == Outcome::Passed && facts.compared > 0);
-        counts.max_abs_diff = counts.max_abs_diff.max(facts.errors.absolute);
-        self.errors = self.errors.join(facts.errors);
+        counts.max_abs_diff = counts.max_abs_diff.max(facts.largest.max_abs_diff);
+        report.largest = report.largest.join(facts.largest);
         self.strength.see(dtype, &facts.rejected, &facts.accepted, facts.outcome, facts.compared);
         if let Some(drawn) = &facts.left_out {
             self.left_out.0 += 1;
@@ -103,21 +101,21 @@ impl Tally {
     }
 
     /// Adds the verdict on a case that was counted as passed and has failed since, in its place.
-    pub fn fail(&mut self, index: u64, verdict: &Verdict, result: &ValidationResult) {
+    pub fn fail(&mut self, index: u64, verdict: &Verdict) {
         if let Some(part) = &mut self.part {
             part.cases.retain(|facts| facts.index != index);
         }
         let report = &mut self.report;
         report.cases = report.cases.saturating_sub(1);
         report.passed = report.passed.saturating_sub(1);
-        for counts in report.dtypes.iter_mut().filter(|counts| counts.dtype == result.dtype) {
+        for counts in report.dtypes.iter_mut().filter(|counts| counts.dtype == verdict.dtype) {
             counts.cases = counts.cases.saturating_sub(1);
             counts.judged = counts.judged.saturating_sub(1);
         }
-        if let Some(place) = report.case_results.iter().position(|summary| summary.case == result.case) {
+        if let Some(place) = report.case_results.iter().position(|summary| summary.case == verdict.case) {
             report.case_results.remove(place);
         }
-        self.add(index, verdict, result);
+        self.add(facts_of(index, verdict), verdict);
     }
 
     /// Ends it: the op cannot be judged.
@@ -143,8 +141,6 @@ impl Tally {
     /// What the verdicts come to. Warnings begin at a share of the tolerance.
     pub fn conclude(mut self, warn_threshold: f64) -> OpReport {
         let report = &mut self.report;
-        (report.max_abs_diff, report.max_rel_diff) = (self.errors.absolute, self.errors.relative);
-        (report.max_ulp_diff, report.tolerance_share) = (self.errors.ulps, self.errors.share);
         report.dtypes.sort_by_key(|counts| counts.dtype);
         if report.failed > 0 {
             report.status = OpStatus::Failed;
@@ -169,7 +165,7 @@ impl Tally {
                 report.weak.push(weakness.dtype);
                 report.warnings.push(format!("weak in {}: {}", weakness.dtype, weakness.reason));
             }
-            let share = report.tolerance_share;
+            let share = report.largest.tolerance_share;
             if share >= warn_threshold && share <= 1.0 {
                 report.warnings.push(format!("an error uses {:.0} % of the tolerance", 100.0 * share));
             }
@@ -200,24 +196,24 @@ pub fn facts_of(index: u64, verdict: &Verdict) -> CaseFacts {
     CaseFacts {
         index,
         outcome: verdict.outcome,
-        dtype: verdict.case.dtype,
-        errors: verdict.errors,
+        dtype: verdict.dtype,
+        largest: verdict.largest,
         compared: verdict.elements.compared,
         rejected: verdict.discrimination.rejected.clone(),
         accepted: verdict.discrimination.accepted.clone(),
-        not_checked: verdict.not_checked.iter().map(ToString::to_string).collect(),
-        undetermined: verdict.undetermined.clone(),
+        not_checked: verdict.not_checked.clone(),
+        message: verdict.message.clone(),
         left_out: None,
         within_bound: None,
     }
 }
 
 /// A case in short.
-pub fn summary_of(verdict: &Verdict, result: &ValidationResult) -> Option<CaseSummary> {
-    Some(CaseSummary {
+pub fn summary_of(verdict: &ValidationResult) -> CaseSummary {
+    CaseSummary {
         outcome: verdict.outcome,
-        max_abs_diff: result.max_abs_diff,
-        max_ulp_diff: result.max_ulp_diff,
-        case: result.case.clone(),
-    })
+        max_abs_diff: verdict.largest.max_abs_diff,
+        max_ulp_diff: verdict.largest.max_ulp_diff,
+        case: verdict.case.clone(),
+    }
 }

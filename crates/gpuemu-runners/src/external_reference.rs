@@ -95,7 +95,7 @@ impl ExternalReference {
     /// What the signature makes of what was returned.
     fn expected(&self, call: &Call<'_>, outputs: &NamedTensors) -> Result<Vec<Expectation>, String> {
         let descriptor = &call.case().descriptor;
-        let specs: Vec<_> = self.schema.outputs.iter().filter(|spec| descriptor.has(spec)).collect();
+        let specs: Vec<_> = self.schema.outputs.iter().filter(|spec| spec.is_in(descriptor)).collect();
         let names: Vec<String> = specs.iter().map(|spec| spec.name.clone()).collect();
         let matched = match_outputs(&names, self.schema.outputs.len(), outputs);
         let matched = fault!("reference.match_outputs", "injected".to_string(), matched)?;

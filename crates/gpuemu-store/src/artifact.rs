@@ -12,7 +12,7 @@ use super::{Store, StoreError, entry};
 
 impl Store {
     pub fn put_artifact(&self, record: &ArtifactRecord) -> Result<(), StoreError> {
-        self.write(vec![entry(Tree::Artifacts, artifact_key(record), record)?], RunClock::default())
+        self.write(vec![entry(Tree::Artifacts, artifact_key(record)?, record)?], RunClock::default())
     }
 
     /// A project's artifacts, of one kernel if named, the newest first.

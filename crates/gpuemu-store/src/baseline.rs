@@ -8,7 +8,7 @@ use redb::ReadTransaction;
 
 use super::error::Problem;
 use super::key::{KeyRange, key_number, name_prefix, project_prefix, tagged_key, with_number};
-use super::record::{ArtifactBaselineRecord, BaselineRecord, Decodable, decode, view};
+use super::record::{ArtifactBaselineRecord, ArtifactRecord, BaselineRecord, Record, decode, head};
 use super::run_clock::RunClock;
 use super::tree::{Tree, entries, last_key, names};
 use super::{Store, StoreError, entry};
@@ -36,8 +36,8 @@ impl Store {
             entry(Tree::Baselines, tagged_key(&record.project, &record.tag, record.time, &record.op), record)
         });
         let kernels = kernels.iter().map(|record| {
-            let key = tagged_key(&record.project, &record.tag, record.time, &record.kernel);
-            entry(Tree::ArtifactBaselines, key, record)
+            let ArtifactRecord { project, kernel, time, .. } = &record.artifact;
+            entry(Tree::ArtifactBaselines, tagged_key(project, &record.tag, *time, kernel), record)
         });
         self.write(ops.chain(kernels).collect::<Result<_, _>>()?, clock)
     }
@@ -67,7 +67,7 @@ impl Store {
                 let mut found = BaselineTag { tag, time, ops: 0, cases: 0, kernels: 0 };
                 for entry in entries(&Tree::Baselines.read(transaction)?, &newest)? {
                     found.ops += 1;
-                    found.cases += view::<BaselineRecord>(entry?.1.value())?.cases.len();
+                    found.cases += head::<BaselineRecord>(entry?.1.value())?.cases;
                 }
                 for entry in entries(&Tree::ArtifactBaselines.read(transaction)?, &newest)? {
                     entry?;
@@ -96,7 +96,7 @@ impl Store {
         })
     }
 
-    fn newest_of_tag<T: Decodable>(&self, tree: Tree, project: &str, tag: &str) -> Result<Vec<T>, StoreError> {
+    fn newest_of_tag<T: Record>(&self, tree: Tree, project: &str, tag: &str) -> Result<Vec<T>, StoreError> {
         let all = name_prefix(&project_prefix(project), tag);
         self.file.read(|transaction| {
             let Some((_, newest)) = newest_storing(transaction, &all)? else { return Ok(Vec::new()) };

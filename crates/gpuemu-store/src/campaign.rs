@@ -73,10 +73,53 @@ fn parts(run: &[u8]) -> KeyRange {
 
 #[cfg(test)]
 mod tests {
+    use gpuemu_model::FuzzConfig;
+    use gpuemu_model::campaign::CampaignStatus;
+    use gpuemu_model::report::{REPORT_VERSION, RunReport};
+
+    use super::super::CampaignContent;
     use super::*;
 
-    fn record(run: u64, part: u64) -> CampaignRecord {
-        CampaignRecord { project: "/p".to_string(), run, part, time: run / 1000, text: format!("{run}/{part}") }
+    fn report(run: u64) -> Box<RunReport> {
+        Box::new(RunReport {
+            version: REPORT_VERSION,
+            gpuemu: "0".to_string(),
+            project: "p".to_string(),
+            config: "gpuemu.toml".to_string(),
+            run,
+            time: run / 1000,
+            seconds: 0.0,
+            mode: "thorough".to_string(),
+            seed: 1,
+            settings: FuzzConfig::default(),
+            part: None,
+            config_digest: String::new(),
+            passed: true,
+            ops: Vec::new(),
+            left_out: 0,
+            kernels: Vec::new(),
+            comparison: None,
+            warnings: Vec::new(),
+            evidence: None,
+        })
+    }
+
+    fn record(run: u64, part: u32) -> CampaignRecord {
+        let begun = || CampaignStatus {
+            run,
+            ops: Vec::new(),
+            planned_ops: vec!["softmax".to_string()],
+            config: FuzzConfig::default(),
+            parts: 300,
+            kept: Vec::new(),
+            client_side: false,
+            report: report(run),
+        };
+        let content = match part {
+            0 => CampaignContent::Begun(Box::new(begun())),
+            part => CampaignContent::Part(part, report(run)),
+        };
+        CampaignRecord { project: "/p".to_string(), run, time: run / 1000, content }
     }
 
     #[test]

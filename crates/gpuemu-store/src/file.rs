@@ -77,8 +77,8 @@ impl DatabaseFile {
                     file.write(set_up)?;
                 }
             }
-            Some(_) => file.write(|transaction| {
-                migration::from_form_1(transaction)?;
+            Some(version) => file.write(|transaction| {
+                migration::migrate(transaction, version)?;
                 set_up(transaction)
             })?,
             None => file.write(set_up)?,

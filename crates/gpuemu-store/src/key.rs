@@ -5,6 +5,7 @@
 
 use std::ops::Bound;
 
+use gpuemu_model::json::ToJson;
 use gpuemu_tensor::rng::blake2b;
 
 use super::StoreError;
@@ -35,11 +36,11 @@ pub(super) fn op_prefix(project: &[u8], run: u64, op: &str) -> Vec<u8> {
 
 /// project, run, op, index.
 pub(super) fn result_key(record: &ResultRecord) -> Vec<u8> {
-    with_number(&op_prefix(&project_prefix(&record.project), record.run, &record.op), record.index)
+    with_number(&op_prefix(&project_prefix(&record.project), record.run, &record.result.op), record.index)
 }
 
 pub(super) fn campaign_key(record: &CampaignRecord) -> Vec<u8> {
-    with_number(&run_prefix(&project_prefix(&record.project), record.run), record.part)
+    with_number(&run_prefix(&project_prefix(&record.project), record.run), record.content.part())
 }
 
 /// What the keys of a tag, of a kernel, or of an op's runs begin with.
@@ -48,7 +49,7 @@ pub(super) fn name_prefix(project: &[u8], name: &str) -> Vec<u8> {
 }
 
 pub(super) fn op_run_key(record: &RunRecord) -> Vec<u8> {
-    with_number(&name_prefix(&project_prefix(&record.project), &record.op), record.run)
+    with_number(&name_prefix(&project_prefix(&record.project), &record.run.op.op), record.run.run)
 }
 
 /// project, op, run of a result that has this key: what it is found by where its op is asked for.
@@ -76,10 +77,11 @@ pub(super) fn tagged_key(project: &str, tag: &str, time: u64, name: &str) -> Vec
 }
 
 /// project, kernel, time, then what tells two artifacts of one moment apart.
-pub(super) fn artifact_key(record: &ArtifactRecord) -> Vec<u8> {
+pub(super) fn artifact_key(record: &ArtifactRecord) -> Result<Vec<u8>, StoreError> {
+    let metrics = record.metrics.to_json().map_err(|error| StoreError::Encode(error.to_string()))?;
     let mut key = with_number(&name_prefix(&project_prefix(&record.project), &record.kernel), record.time);
-    key.extend(blake2b(CONTENT_BYTES).hash(record.metrics.as_bytes()).as_bytes());
-    key
+    key.extend(blake2b(CONTENT_BYTES).hash(metrics.as_bytes()).as_bytes());
+    Ok(key)
 }
 
 /// A prefix and a number that sorts as numbers do.

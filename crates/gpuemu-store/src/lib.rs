@@ -11,7 +11,6 @@ mod op_runs;
 pub mod private_file;
 mod query;
 mod record;
-pub mod results;
 mod retention;
 mod run;
 mod run_clock;
@@ -34,10 +33,10 @@ use file::DatabaseFile;
 use key::{op_run_of_result, result_key};
 pub use query::ResultQuery;
 pub use record::{
-    ArtifactBaselineRecord, ArtifactRecord, BaselineCase, BaselineRecord, CampaignRecord, FailureRecord, ResultRecord,
-    RunRecord, SCHEMA_VERSION, StoredOutcome,
+    ArtifactBaselineRecord, ArtifactRecord, BaselineRecord, CampaignContent, CampaignRecord, FailureRecord,
+    ResultRecord, RunRecord, SCHEMA_VERSION,
 };
-use record::{Encodable, encode};
+use record::{Record, encode};
 use run_clock::{META, RunClock};
 pub use snapshot::{Snapshot, SnapshotTensor};
 use tree::Tree;
@@ -161,6 +160,6 @@ fn appended(results: &[ResultRecord], failures: &[FailureRecord]) -> Result<(Vec
     Ok((entries, clock))
 }
 
-fn entry(tree: Tree, key: Vec<u8>, record: &impl Encodable) -> Result<Entry, StoreError> {
+fn entry(tree: Tree, key: Vec<u8>, record: &impl Record) -> Result<Entry, StoreError> {
     Ok(Entry { tree, key, value: encode(record)? })
 }

@@ -102,19 +102,16 @@ pub(super) fn forget(transaction: &WriteTransaction, removed: &[Vec<u8>]) -> Res
 mod tests {
     use std::path::Path;
 
+    use gpuemu_model::finding::Outcome;
+
     use super::super::record::tests::record;
-    use super::super::{ResultQuery, ResultRecord, StoredOutcome};
+    use super::super::{ResultQuery, ResultRecord};
     use super::*;
 
     fn of(op: &str, run: u64) -> ResultRecord {
-        ResultRecord {
-            project: "/p".to_string(),
-            op: op.to_string(),
-            run,
-            time: 5,
-            outcome: StoredOutcome::Passed,
-            ..record()
-        }
+        let mut record = ResultRecord { project: "/p".to_string(), run, ..record() };
+        (record.result.op, record.result.outcome) = (op.to_string(), Outcome::Passed);
+        record
     }
 
     fn runs(store: &Store, op: &str) -> Vec<u64> {
@@ -161,7 +158,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store");
         let store = Store::open(&path).unwrap();
-        let late = ResultRecord { index: 9, time: 50, ..of("relu", 2) };
+        let mut late = ResultRecord { index: 9, ..of("relu", 2) };
+        late.result.time = 50;
         store.append(&[of("relu", 1), of("relu", 2), late, of("softmax", 2)], &[]).unwrap();
         assert_eq!(store.retain(None, 10).unwrap(), 3);
         let known = |store: &Store| {

@@ -1,11 +1,12 @@
 //! Asking for results and failures: runs are sought by key, and only what is asked for is copied.
 
+use gpuemu_model::finding::Outcome;
 use redb::ReadTransaction;
 
 use super::error::Problem;
 use super::key::{KeyRange, PROJECT_BYTES, after_prefix, key_number, op_prefix, project_prefix, run_prefix};
 use super::op_runs::OpRuns;
-use super::record::{ArchivedResultRecord, FailureRecord, ResultRecord, StoredOutcome, copy_of, decode, view};
+use super::record::{FailureRecord, ResultHead, ResultRecord, decode, head};
 use super::run_clock::{META, RunClock};
 use super::tree::{ReadTree, Tree, entries, last_key};
 use super::{Store, StoreError};
@@ -16,7 +17,7 @@ pub struct ResultQuery {
     pub op: Option<String>,
     /// Of this time or later, in milliseconds since 1970.
     pub since: Option<u64>,
-    pub outcome: Option<StoredOutcome>,
+    pub outcome: Option<Outcome>,
     /// Of one seed of a case.
     pub seed: Option<u64>,
     pub run: Option<u64>,
@@ -33,12 +34,11 @@ impl Default for ResultQuery {
 }
 
 impl ResultQuery {
-    fn wants(&self, record: &ArchivedResultRecord) -> bool {
-        self.op.as_ref().is_none_or(|op| record.op == *op)
-            && self.since.is_none_or(|since| record.time >= since)
+    /// Whether a result is asked for, as far as its key does not say.
+    fn wants(&self, record: &ResultHead) -> bool {
+        self.since.is_none_or(|since| record.time >= since)
             && self.outcome.is_none_or(|outcome| record.outcome == outcome)
             && self.seed.is_none_or(|seed| record.seed == seed)
-            && self.run.is_none_or(|run| record.run == run)
             && self.runner.as_ref().is_none_or(|runner| record.runner == *runner)
     }
 }
@@ -47,16 +47,14 @@ impl Store {
     /// A project's results: the newest run first, and its last op and case first.
     pub fn results(&self, project: &str, query: &ResultQuery) -> Result<Vec<ResultRecord>, StoreError> {
         self.newest(Tree::Results, project, query, |value| {
-            let record = view::<ResultRecord>(value)?;
-            query.wants(record).then(|| copy_of::<ResultRecord>(record)).transpose()
+            query.wants(&head::<ResultRecord>(value)?).then(|| decode(value)).transpose()
         })
     }
 
     /// A project's failures: the newest run first, and its last op and case first.
     pub fn failures(&self, project: &str, query: &ResultQuery) -> Result<Vec<FailureRecord>, StoreError> {
         self.newest(Tree::Failures, project, query, |value| {
-            let record = view::<FailureRecord>(value)?;
-            query.wants(&record.result).then(|| copy_of::<FailureRecord>(record)).transpose()
+            query.wants(&head::<FailureRecord>(value)?.result).then(|| decode(value)).transpose()
         })
     }
 

@@ -1,11 +1,12 @@
 //! Forgetting results that passed long ago, a little at a time so that nobody waits long to write.
 
+use gpuemu_model::finding::Outcome;
 use redb::{ReadTransaction, ReadableTable, WriteTransaction};
 
 use super::error::Problem;
 use super::key::{KeyRange, after_prefix, key_project, project_prefix, run_prefix};
 use super::op_runs;
-use super::record::{ResultRecord, StoredOutcome, view};
+use super::record::{ResultRecord, head};
 use super::run_clock::{META, RunClock};
 use super::tree::{Tree, entries, first_key};
 use super::{Store, StoreError};
@@ -63,8 +64,8 @@ fn expired(transaction: &ReadTransaction, range: &KeyRange, oldest_time: u64) ->
 }
 
 fn is_expired(value: &[u8], oldest_time: u64) -> Result<bool, StoreError> {
-    let record = view::<ResultRecord>(value)?;
-    Ok(record.outcome == StoredOutcome::Passed && record.time < oldest_time)
+    let head = head::<ResultRecord>(value)?;
+    Ok(head.outcome == Outcome::Passed && head.time < oldest_time)
 }
 
 fn remove(transaction: &WriteTransaction, keys: &[Vec<u8>], oldest_time: u64) -> Result<usize, Problem> {

@@ -12,7 +12,7 @@ impl Store {
         let mut clock = RunClock::default();
         let mut written = Vec::with_capacity(records.len());
         for record in records {
-            clock.include_run(record.run);
+            clock.include_run(record.run.run);
             written.push(entry(Tree::Runs, op_run_key(record), record)?);
         }
         self.write(written, clock)
@@ -40,11 +40,24 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
+    use gpuemu_model::FuzzConfig;
+    use gpuemu_model::report::{OpReport, StoredRun};
+
     use super::*;
 
     fn record(op: &str, run: u64) -> RunRecord {
-        let report = format!("{{\"run\":{run}}}");
-        RunRecord { project: "/p".to_string(), op: op.to_string(), run, time: run / 1000, report }
+        let run = StoredRun {
+            gpuemu: "0".to_string(),
+            run,
+            time: run / 1000,
+            mode: "thorough".to_string(),
+            seed: 1,
+            settings: FuzzConfig::default(),
+            shard: None,
+            config_digest: String::new(),
+            op: OpReport::blank(op),
+        };
+        RunRecord { project: "/p".to_string(), run }
     }
 
     #[test]
@@ -54,7 +67,7 @@ mod tests {
         store.put_runs(&[record("softmax", 5), record("relu", 5)]).unwrap();
         store.put_runs(&[record("softmax", 9), record("softmax\0x", 7)]).unwrap();
         let of = |op: Option<&str>, limit| -> Vec<(String, u64)> {
-            store.runs("/p", op, limit).unwrap().into_iter().map(|record| (record.op, record.run)).collect()
+            store.runs("/p", op, limit).unwrap().into_iter().map(|record| (record.run.op.op, record.run.run)).collect()
         };
         let named = |op: &str, run| (op.to_string(), run);
         assert_eq!(of(Some("softmax"), 9), [named("softmax", 9), named("softmax", 5)]);

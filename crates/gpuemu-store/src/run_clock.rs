@@ -30,7 +30,7 @@ pub(super) struct RunClock {
 impl RunClock {
     /// Takes a result into account.
     pub(super) fn include(&mut self, record: &ResultRecord) {
-        let time = microseconds(record.time);
+        let time = microseconds(record.result.time);
         self.include_run(record.run);
         self.lead = self.lead.max(time.saturating_sub(record.run));
         self.lag = self.lag.max(record.run.saturating_sub(time));
@@ -83,6 +83,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn at(run: u64, time: u64) -> ResultRecord {
+        let mut record = ResultRecord { run, ..record() };
+        record.result.time = time;
+        record
+    }
+
     fn any_number() -> impl Strategy<Value = u64> {
         prop_oneof![any::<u64>(), 0u64..10, 1_800_000_000_000u64..1_800_000_000_100, u64::MAX - 3..=u64::MAX]
     }
@@ -96,7 +102,7 @@ mod tests {
             let mut clock = RunClock::default();
             for (run, time) in &records {
                 let mut alone = RunClock::default();
-                alone.include(&ResultRecord { run: *run, time: *time, ..record() });
+                alone.include(&at(*run, *time));
                 clock = clock.merged(alone);
             }
             for (run, record_time) in records {
@@ -110,8 +116,8 @@ mod tests {
     #[test]
     fn runs_that_are_times_bound_tightly() {
         let mut clock = RunClock::default();
-        clock.include(&ResultRecord { run: 5_000_000, time: 5_002, ..record() });
-        clock.include(&ResultRecord { run: 6_000_000, time: 5_999, ..record() });
+        clock.include(&at(5_000_000, 5_002));
+        clock.include(&at(6_000_000, 5_999));
         assert_eq!(clock.first_run_since(7_000), 7_000_000 - 2_000);
         assert_eq!(clock.last_run_before(7_000), 7_000_000 + 1_000);
     }

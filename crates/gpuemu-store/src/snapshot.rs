@@ -2,7 +2,7 @@
 
 use gpuemu_tensor::{DType, Storage, Tensor};
 use lz4_flex::block::{compress, decompress_into};
-use rkyv::{Archive, Deserialize, Serialize};
+use serde::{Deserialize, Serialize};
 
 use super::StoreError;
 
@@ -13,7 +13,7 @@ const LARGEST_RATIO: u64 = 255;
 const MOST_BYTES: u64 = 1 << 30;
 
 /// One input, laid out as the kernel got it.
-#[derive(Debug, Clone, PartialEq, Eq, Archive, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotTensor {
     /// Name of the input.
     pub name: String,
@@ -27,12 +27,13 @@ pub struct SnapshotTensor {
     pub offset: u64,
     /// Bytes of the storage, gaps included.
     pub storage_bytes: u64,
-    /// The storage, as an lz4 block.
+    /// The storage, as an lz4 block; its bytes stand after the record.
+    #[serde(skip)]
     pub compressed: Vec<u8>,
 }
 
 /// The inputs of a case; none where they were too large, or are rebuilt from the seed.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Archive, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
     /// The inputs, in their order.
     pub inputs: Vec<SnapshotTensor>,

@@ -16,9 +16,13 @@ mod retention;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use gpuemu_model::CaseDescriptor;
+use gpuemu_model::artifact::{EntryMetrics, KernelArtifact};
+use gpuemu_model::finding::Outcome;
+use gpuemu_model::report::ValidationResult;
 use gpuemu_store::{
     ArtifactBaselineRecord, ArtifactRecord, BaselineRecord, FailureRecord, ResultQuery, ResultRecord, Snapshot, Store,
-    StoreCounts, StoredOutcome,
+    StoreCounts,
 };
 use gpuemu_tensor::{DType, Layout, Tensor};
 use tempfile::TempDir;
@@ -43,35 +47,42 @@ impl Home {
 }
 
 fn record(project: &str, run: u64, op: &str, index: u64, seed: u64) -> ResultRecord {
-    ResultRecord {
-        project: project.to_string(),
-        run,
-        op: op.to_string(),
-        index,
-        seed,
-        dtype: "float16".to_string(),
-        sizes: "H=1025".to_string(),
-        layout: "row_gap".to_string(),
-        strategy: "normal".to_string(),
-        outcome: StoredOutcome::Passed,
-        check: String::new(),
-        largest_share: 0.25,
-        max_abs: 1e-3,
-        max_rel: 1e-4,
-        max_ulp: 0.5,
-        runner: "script".to_string(),
-        base_seed: 42,
-        descriptor: format!("{{\"op\":\"{op}\",\"seed\":\"{seed}\",\"sizes\":{{\"H\":1025}}}}"),
-        time: 1_800_000_000_000 + index,
+    let mut case = CaseDescriptor::of(op, DType::F16, seed);
+    case.sizes.set("H", 1025);
+    let mut result = ValidationResult::of(case);
+    result.largest.max_abs_diff = 1e-3;
+    result.runner = "script".to_string();
+    result.time = 1_800_000_000_000 + index;
+    ResultRecord::of(&result, project, run, index, 42)
+}
+
+/// A record whose result differs.
+fn with(mut record: ResultRecord, change: impl FnOnce(&mut ValidationResult)) -> ResultRecord {
+    change(&mut record.result);
+    record
+}
+
+/// What was measured of a kernel.
+fn measures(local_loads: u64) -> KernelArtifact {
+    KernelArtifact {
+        kernel: "k".to_string(),
+        source: "k.ptx".to_string(),
+        producer: "as written".to_string(),
+        target: "sm_80".to_string(),
+        ptx_version: "8.4".to_string(),
+        digest: String::new(),
+        entries: vec![EntryMetrics { local_loads, ..EntryMetrics::default() }],
+        tools: Vec::new(),
+        not_measured: Vec::new(),
     }
 }
 
 fn failure(result: ResultRecord) -> FailureRecord {
     let elements: Vec<u8> = (0..24).collect();
     let input = Layout::RowGap.place(DType::F16, &[3, 4], &elements).unwrap();
-    let result = ResultRecord { outcome: StoredOutcome::Failed, check: "value".to_string(), ..result };
+    let result = with(result, |result| (result.outcome, result.passed) = (Outcome::Failed, false));
     let snapshot = Snapshot::of(&[("input".to_string(), input)], 1 << 20);
-    FailureRecord { result, verdict: "{\"check\":\"value\"}".to_string(), snapshot }
+    FailureRecord { result, snapshot }
 }
 
 fn everything() -> ResultQuery {
@@ -86,7 +97,8 @@ fn two_ops_with_one_seed_and_two_runs_of_one_op_are_all_kept_newest_first() {
     store.append(&[record("p", 2, "softmax", 0, 7), record("p", 2, "softmax", 1, 7)], &[]).unwrap();
     let home = home.reopened();
     let found = home.store.results("p", &everything()).unwrap();
-    let names: Vec<(u64, &str, u64)> = found.iter().map(|found| (found.run, found.op.as_str(), found.index)).collect();
+    let names: Vec<(u64, &str, u64)> =
+        found.iter().map(|found| (found.run, found.result.op.as_str(), found.index)).collect();
     assert_eq!(names, [(2, "softmax", 1), (2, "softmax", 0), (1, "softmax", 0), (1, "matmul", 0)]);
     let of_seed = ResultQuery { seed: Some(7), ..everything() };
     assert_eq!(home.store.results("p", &of_seed).unwrap().len(), 4);
@@ -100,12 +112,10 @@ fn projects_do_not_see_each_other() {
     for (project, op) in [("/a", "x"), ("/a/b", "y"), ("", "z")] {
         let result = record(project, 1, op, 0, 1);
         store.append(std::slice::from_ref(&result), &[failure(result.clone())]).unwrap();
-        let (project, tag, kernel) = (project.to_string(), "main".to_string(), op.to_string());
-        let (time, metrics) = (5, "{}".to_string());
-        let artifact =
-            ArtifactRecord { project: project.clone(), kernel: kernel.clone(), time, metrics: metrics.clone() };
+        let (project, tag, kernel, time) = (project.to_string(), "main".to_string(), op.to_string(), 5);
+        let artifact = ArtifactRecord { project: project.clone(), kernel, time, metrics: measures(1) };
         store.put_artifact(&artifact).unwrap();
-        let pinned = ArtifactBaselineRecord { project: project.clone(), tag: tag.clone(), kernel, time, metrics };
+        let pinned = ArtifactBaselineRecord { tag: tag.clone(), artifact };
         store.put_baseline(&[], &[pinned]).unwrap();
         let op = op.to_string();
         store
@@ -114,9 +124,9 @@ fn projects_do_not_see_each_other() {
     }
     for (project, op) in [("/a", "x"), ("/a/b", "y"), ("", "z")] {
         let results = store.results(project, &everything()).unwrap();
-        assert_eq!(results.iter().map(|found| found.op.as_str()).collect::<Vec<_>>(), [op]);
+        assert_eq!(results.iter().map(|found| found.result.op.as_str()).collect::<Vec<_>>(), [op]);
         let failures = store.failures(project, &everything()).unwrap();
-        assert_eq!(failures.iter().map(|found| found.result.op.as_str()).collect::<Vec<_>>(), [op]);
+        assert_eq!(failures.iter().map(|found| found.result.result.op.as_str()).collect::<Vec<_>>(), [op]);
         assert_eq!(store.run_results(project, 1, None).unwrap().len(), 1);
         assert_eq!(store.last_run(project, op, None).unwrap(), Some(1));
         let baseline = store.baseline(project, "main").unwrap();
@@ -124,7 +134,7 @@ fn projects_do_not_see_each_other() {
         assert_eq!(store.baseline_tags(project).unwrap().len(), 1);
         let artifacts = store.artifacts(project, None, 9).unwrap();
         assert_eq!(artifacts.iter().map(|found| found.kernel.as_str()).collect::<Vec<_>>(), [op]);
-        assert_eq!(store.artifact_baseline(project, "main").unwrap()[0].kernel, op);
+        assert_eq!(store.artifact_baseline(project, "main").unwrap()[0].artifact.kernel, op);
     }
     assert!(store.results("/c", &everything()).unwrap().is_empty());
     assert_eq!(store.last_run("/a", "y", None).unwrap(), None);
@@ -150,7 +160,10 @@ fn a_failure_keeps_what_is_needed_to_run_it_again() {
 fn of_two_results_of_one_case_the_later_counts() {
     let home = Home::new();
     let twice: Vec<ResultRecord> = (0..100u32)
-        .map(|number| ResultRecord { max_abs: f64::from(number), ..record("p", 1, "x", u64::from(number % 5), 0) })
+        .map(|number| {
+            let record = record("p", 1, "x", u64::from(number % 5), 0);
+            with(record, |result| result.largest.max_abs_diff = f64::from(number))
+        })
         .collect();
     home.store.append(&twice, &[]).unwrap();
     let found = home.store.run_results("p", 1, None).unwrap();

@@ -112,6 +112,16 @@ impl Layout {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Layout {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Layout".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "enum": Layout::ALL.map(Layout::name) })
+    }
+}
+
 impl fmt::Display for Layout {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.pad(self.name())

@@ -13,6 +13,9 @@ use crate::connection::TransportError;
 /// How long the daemon before may take to let go of the folder once it no longer answers.
 const HANDOVER_TIME: Duration = Duration::from_secs(3);
 
+/// The exit status of a daemon that is started in the background and finds its folder in use.
+pub const IN_USE: u8 = 75;
+
 /// Why there is no connection.
 #[derive(Debug, Error)]
 pub enum StartError {
@@ -75,13 +78,12 @@ pub fn connect_or_start(
             if let Some(client) = connect(socket, timeout)? {
                 return Ok(Connected { client, started: None });
             }
-            let words = last_words(&mut child, status);
-            if words.contains("is in use by") && started.elapsed() < HANDOVER_TIME {
+            if status.code() == Some(i32::from(IN_USE)) && started.elapsed() < HANDOVER_TIME {
                 std::thread::sleep(Duration::from_millis(100));
                 child = spawn(&mut command)?;
                 continue;
             }
-            return Err(StartError::Ended { words });
+            return Err(StartError::Ended { words: last_words(&mut child, status) });
         }
         if started.elapsed() >= limit {
             let _ = child.kill();
@@ -156,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_daemon_that_is_kept_from_its_folder_is_started_again_for_a_while() {
-        let (ended, started) = start("sh", &["-c", "echo the folder is in use by X >&2; exit 2"], HANDOVER_TIME * 2);
+        let (ended, started) = start("sh", &["-c", "echo the folder is in use by X >&2; exit 75"], HANDOVER_TIME * 2);
         assert!(ended.unwrap_err().to_string().contains("is in use by X"));
         assert!(started > 1, "{started}");
     }

@@ -8,14 +8,14 @@ use gpuemu_engine::minimise::{Budget, MinimiseStrategy, Minimised, minimise};
 use gpuemu_engine::oracle::naive::{self, NaiveInputs};
 use gpuemu_engine::oracle::strength::{Strength, Weakness};
 use gpuemu_engine::oracle::{Subject, judge};
-use gpuemu_engine::runner::RunnerDescription;
+use gpuemu_engine::runner::{RunnerDescription, RunnerKind};
 use gpuemu_engine::schema::Parameters;
 use gpuemu_engine::verdict::{BugClass, Outcome, Verdict};
 use gpuemu_model::settings::FuzzConfig;
 use gpuemu_model::shard::Shard;
 use gpuemu_run::case_loop::{Event, Judged, Plan, Sink, Stop, run_cases};
 use gpuemu_run::configured_op::ConfiguredOp;
-use gpuemu_run::result::Context;
+use gpuemu_run::result::{Context, complete};
 use gpuemu_tensor::DType;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -150,7 +150,24 @@ impl Tally {
 pub fn replay(entry: &Entry, choice: RunnerChoice, subject: &Subject, seed: u64) -> Result<Verdict, String> {
     let descriptor = subject.describe(&entry.sampler(choice), seed);
     let case = materialise(subject.schema(), &descriptor).map_err(|error| error.to_string())?;
-    Ok(judge(subject, &case, entry.runner(choice)?.as_mut()))
+    let mut runner = entry.runner(choice)?;
+    let mut verdict = judge(subject, &case, runner.as_mut());
+    let (settings, line) = (FuzzConfig::default(), replay_line(entry, runner.description()));
+    complete(subject, &case, &mut verdict, context(subject, &settings, &line));
+    verdict.time = 0;
+    Ok(verdict)
+}
+
+/// The command that judges a case again, `{seed}` standing for its seed.
+fn replay_line(entry: &Entry, runner: &RunnerDescription) -> String {
+    // Seeds stand for other cases where other things can be run.
+    let stands_in = runner.kind != RunnerKind::PtxMachine && entry.is_compiled();
+    let runner = if stands_in { " --runner native" } else { "" };
+    format!("gpuemu corpus --kernel {}{runner} --replay {{seed}}", entry.name)
+}
+
+fn context<'a>(subject: &'a Subject, settings: &'a FuzzConfig, replay: &'a str) -> Context<'a> {
+    Context { replay: Some(replay), ..Context::new(&subject.schema().name, None, settings, 1.0) }
 }
 
 /// Runs `cases` cases. `progress` is called with the number of cases done since the last call.
@@ -164,7 +181,8 @@ pub fn run(
 ) -> Result<Row, String> {
     let op = ConfiguredOp::of_subject(subject.clone(), entry.sampler(choice));
     let settings = FuzzConfig::default();
-    let context = Context::new(&op.name, None, &settings, 1.0);
+    let line = replay_line(entry, entry.runner(choice)?.description());
+    let context = context(subject, &settings, &line);
     let shards = SHARDS.min(u32::try_from(cases).unwrap_or(SHARDS)).max(1);
     let tally = (1..=shards)
         .into_par_iter()
@@ -222,7 +240,10 @@ impl Sink for Counter<'_> {
                 *tally.classes.entry(finding.bug_class).or_default() += 1;
             }
             if verdict.failed() && tally.first.is_none() {
-                tally.first = Some((judged.index, (*verdict).clone()));
+                let mut first = (*verdict).clone();
+                // A run says the same whenever it is made.
+                first.time = 0;
+                tally.first = Some((judged.index, first));
             }
             (self.progress)(1);
         }

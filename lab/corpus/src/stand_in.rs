@@ -41,7 +41,7 @@ impl StandIn {
     pub fn evaluate(&self, subject: &Subject, case: &Case) -> Result<Vec<Vec<f64>>, RunnerError> {
         let descriptor = &case.descriptor;
         let mut outputs = Vec::new();
-        for spec in subject.schema().outputs.iter().filter(|spec| descriptor.has(spec)) {
+        for spec in subject.schema().outputs.iter().filter(|spec| spec.is_in(descriptor)) {
             let shape = spec.shape(&descriptor.sizes).unwrap_or_default();
             let overwritten = subject.schema().overwritten_by(spec).and_then(|input| case.inputs.get(input)?.as_ref());
             outputs.push(match overwritten {

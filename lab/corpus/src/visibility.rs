@@ -26,7 +26,7 @@ pub fn visibility(subject: &Subject, stand_in: &StandIn, case: &Case, expectatio
         return Visibility::Observable;
     };
     let descriptor = &case.descriptor;
-    let specs = subject.schema().outputs.iter().filter(|spec| descriptor.has(spec));
+    let specs = subject.schema().outputs.iter().filter(|spec| spec.is_in(descriptor));
     let mut most = Visibility::Untouched;
     for (((spec, expectation), wrong), right) in specs.zip(expectations).zip(&wrong).zip(&right) {
         let dtype = spec.dtype_in(descriptor.dtype);

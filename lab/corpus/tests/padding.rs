@@ -32,7 +32,7 @@ fn caught(subject: &Subject, mutation: Option<Mutation>, rows: usize, dtype: DTy
                 dtype,
                 sizes: Sizes { batch: vec![rows], named: vec![("H".to_string(), 1025)] },
                 layouts: Vec::new(),
-                strategy: Strategy::Default,
+                values: Strategy::Default,
                 parameters: Parameters::default(),
                 present: Vec::new(),
             };

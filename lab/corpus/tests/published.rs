@@ -43,7 +43,7 @@ fn no_strategy_raises_a_false_alarm_on_a_control() {
                 let descriptor = subject.describe(&sampler, case_seed(77, index));
                 let case = materialise(subject.schema(), &descriptor).unwrap();
                 let verdict = judge(&subject, &case, &mut entry.stand_in());
-                assert!(!verdict.failed(), "{} {strategy}: {:?}", entry.name, verdict.findings);
+                assert!(!verdict.failed(), "{} {strategy}: {:?}", entry.name, verdict.failures);
             }
         }
     }
@@ -94,5 +94,5 @@ fn a_replayed_seed_gives_the_same_verdict() {
     let subject = entry.subject(RunnerChoice::Native).unwrap();
     let (_, first) = kernel_run::run(entry, RunnerChoice::Native, &subject, 3, 100, &|_| {}).unwrap().first.unwrap();
     let again = kernel_run::replay(entry, RunnerChoice::Native, &subject, first.case.seed).unwrap();
-    assert_eq!(serde_json::to_string(&first).unwrap(), serde_json::to_string(&again).unwrap());
+    assert_eq!(serde_json::to_string(&first.result).unwrap(), serde_json::to_string(&again.result).unwrap());
 }

@@ -73,7 +73,7 @@ fn float64_kernels_pass_and_their_mutants_do_not() {
         for index in 0..60 {
             let case = materialise(subject.schema(), &subject.describe(&sampler, case_seed(9, index))).unwrap();
             let verdict = judge(&subject, &case, &mut right);
-            assert!(!verdict.failed(), "{}: {:?} {:?}", family.op, verdict.findings, verdict.case);
+            assert!(!verdict.failed(), "{}: {:?} {:?}", family.op, verdict.failures, verdict.case);
             caught += usize::from(judge(&subject, &case, &mut wrong).failed());
         }
         // Indices and flags have no room for so small a factor.

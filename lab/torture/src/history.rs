@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use gpuemu_store::{FailureRecord, ResultQuery, ResultRecord, RunRecord, Store, StoredOutcome};
+use gpuemu_model::finding::Outcome;
+use gpuemu_model::report::ValidationResult;
+use gpuemu_store::{FailureRecord, ResultQuery, ResultRecord, RunRecord, Store};
 use serde_json::Value;
 
 use crate::kernel_project::{RIGHT, WRONG};
@@ -86,8 +88,8 @@ impl Originals {
     fn read(store: &Store, project: &str) -> Result<Self, String> {
         let words = |error: gpuemu_store::StoreError| error.to_string();
         let of = |outcome| ResultQuery { outcome: Some(outcome), ..ResultQuery::default() };
-        let passed = store.results(project, &of(StoredOutcome::Passed)).map_err(words)?;
-        let failed = store.failures(project, &of(StoredOutcome::Failed)).map_err(words)?;
+        let passed = store.results(project, &of(Outcome::Passed)).map_err(words)?;
+        let failed = store.failures(project, &of(Outcome::Failed)).map_err(words)?;
         let runs = store.runs(project, None, 1).map_err(words)?;
         match passed.is_empty() || failed.is_empty() || runs.is_empty() {
             true => Err("the runs that are to be copied left nothing".to_string()),
@@ -107,7 +109,7 @@ struct Writer {
 impl Writer {
     /// Of ten results seven are of the daemon's own runs, two were recorded by clients, one was submitted.
     fn write(mut self, count: u64) -> Result<History, String> {
-        let newest = self.originals.runs.iter().map(|run| run.run).min().unwrap_or_default();
+        let newest = self.originals.runs.iter().map(|record| record.run.run).min().unwrap_or_default();
         let submitted = count / 10;
         let runs = submitted + count / CASES;
         let mut run = newest - (runs + 2) * BETWEEN_RUNS / 10;
@@ -117,10 +119,10 @@ impl Writer {
         };
         while self.history.results < count {
             for (op, cases, runner) in [
-                (RIGHT, CASES, ""),
-                (WRONG, CASES, ""),
-                (RECORDED, CASES, "client side: recorded"),
-                (SUBMITTED, 1, "submitted output"),
+                (RIGHT, CASES, None),
+                (WRONG, CASES, None),
+                (RECORDED, CASES, Some("recorded")),
+                (SUBMITTED, 1, Some("submitted output")),
             ] {
                 let rounds = if cases == 1 { CASES / 3 } else { 1 };
                 for _ in 0..rounds {
@@ -129,7 +131,7 @@ impl Writer {
                     for index in 0..cases {
                         self.add(op, run, index, runner)?;
                     }
-                    if runner.is_empty() {
+                    if runner.is_none() {
                         self.summarise(op, run)?;
                     }
                 }
@@ -139,27 +141,22 @@ impl Writer {
         Ok(self.history)
     }
 
-    fn add(&mut self, op: &str, run: u64, index: u64, runner: &str) -> Result<(), String> {
+    fn add(&mut self, op: &str, run: u64, index: u64, runner: Option<&str>) -> Result<(), String> {
         let number = self.history.results;
         self.history.results += 1;
         self.history.submitted += u64::from(op == SUBMITTED);
         let seed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let fails = op != RIGHT && number.is_multiple_of(FAILURE_EVERY);
         let place = number as usize;
-        let like = match fails {
-            true => &self.originals.failed[place % self.originals.failed.len()].result,
-            false => &self.originals.passed[place % self.originals.passed.len()],
-        };
-        let runner = if runner.is_empty() { like.runner.clone() } else { runner.to_string() };
-        let record = ResultRecord { run, op: op.to_string(), index, seed, runner, time: run / 1000, ..like.clone() };
+        let failed = &self.originals.failed[place % self.originals.failed.len()];
+        let like = if fails { &failed.result } else { &self.originals.passed[place % self.originals.passed.len()] };
+        let mut result = ValidationResult { op: op.to_string(), seed, time: run / 1000, ..like.result.clone() };
+        if let Some(runner) = runner {
+            (result.runner, result.client_side) = (runner.to_string(), op == RECORDED);
+        }
+        let record = ResultRecord::of(&result, &like.project, run, index, like.base_seed);
         if fails {
-            let like = &self.originals.failed[place % self.originals.failed.len()];
-            let mut verdict: Value = serde_json::from_str(&like.verdict).map_err(|error| error.to_string())?;
-            verdict["op"] = op.into();
-            (verdict["seed"], verdict["run"]) = (seed.to_string().into(), run.to_string().into());
-            verdict["runner"] = record.runner.clone().into();
-            let verdict = verdict.to_string();
-            self.failed.push(FailureRecord { result: record.clone(), verdict, snapshot: like.snapshot.clone() });
+            self.failed.push(FailureRecord { result: record.clone(), snapshot: failed.snapshot.clone() });
             self.history.oldest_failure = if self.history.failures == 0 { seed } else { self.history.oldest_failure };
             self.history.failures += 1;
         }
@@ -169,8 +166,9 @@ impl Writer {
 
     /// What the op came to in the run.
     fn summarise(&self, op: &str, run: u64) -> Result<(), String> {
-        let Some(like) = self.originals.runs.iter().find(|record| record.op == op) else { return Ok(()) };
-        let record = RunRecord { run, time: run / 1000, ..like.clone() };
+        let Some(like) = self.originals.runs.iter().find(|record| record.run.op.op == op) else { return Ok(()) };
+        let mut record = like.clone();
+        (record.run.run, record.run.time) = (run, run / 1000);
         self.store.put_runs(&[record]).map_err(|error| error.to_string())
     }
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpuemu._numbers import seed_number, whole_number
-from gpuemu._op_run import chosen_adapter
-from gpuemu._record import Record
-from gpuemu._settings import Settings, check_op, settings_of
+from gpuemu._arrays.numbers import seed_number, whole_number
+from gpuemu._client.record import Record
+from gpuemu._runs.op_run import chosen_adapter
+from gpuemu._runs.settings import Settings, check_op, settings_of
 from gpuemu.campaigns.archive import pack
 from gpuemu.campaigns.driver import CampaignProgress, Driver, LostRange, Progress
 from gpuemu.campaigns.engine import Engine, LocalEngine

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from gpuemu import _native
-from gpuemu._op_run import OpRun, Plan
-from gpuemu._project import project_reference
-from gpuemu._settings import Settings, opened
-from gpuemu._signature import function_name
+from gpuemu._client.project import project_reference
+from gpuemu._runs.op_run import OpRun, Plan
+from gpuemu._runs.settings import Settings, opened
+from gpuemu._runs.signature import function_name
 from gpuemu.campaigns.archive import unpack
 from gpuemu.custom_op import CustomOp
 from gpuemu.errors import ClientError

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from gpuemu._dtypes import DTYPES
+from gpuemu._arrays.dtypes import DTYPES
 from gpuemu.frameworks.tensor_data import TensorData, tensor_data_of
 
 __all__ = ["BaseAdapter", "NotAnArrayError", "NotConnectedError", "TensorData", "type_name"]

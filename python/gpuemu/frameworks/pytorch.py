@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from gpuemu._dtypes import numpy_dtype
+from gpuemu._arrays.dtypes import numpy_dtype
 from gpuemu.frameworks.base import BaseAdapter, TensorData, type_name
 from gpuemu.frameworks.differentiation import as_tuple, check_wanted, refuse_unconnected, upstream_of
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuemu._dtypes import numpy_dtype
+from gpuemu._arrays.dtypes import numpy_dtype
 
 ALIGNMENT = 64
 """Bytes. Frameworks take over memory without copying it only where it is aligned to a cache line."""

@@ -18,13 +18,13 @@ use crate::arrays::{Memory, bytes_of, fill, memory};
 /// Calls whose input memory is kept, so that the next ones lie elsewhere.
 const REMEMBERED_CALLS: usize = 3;
 
-/// What `gpuemu._callable.Bridge` returns for one call: how the callable failed, if it did; outputs (name, bytes, dtype,
+/// What `gpuemu._runs.callable.Bridge` returns for one call: how the callable failed, if it did; outputs (name, bytes, dtype,
 /// shape); what was seen of memory, as JSON, or nothing; and launches in the PTX machine, as JSON.
 type Returned<'py> = (Option<String>, Vec<(String, Bound<'py, Memory>, String, Vec<usize>)>, String, Vec<String>);
 
 /// How calls are made.
 pub struct Calling {
-    /// `gpuemu._callable.Bridge`, with the callable in it.
+    /// `gpuemu._runs.callable.Bridge`, with the callable in it.
     pub bridge: Py<PyAny>,
     /// What the callable can be given.
     pub accepted: Accepted,

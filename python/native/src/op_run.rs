@@ -145,7 +145,7 @@ impl Sink for Outlet {
     fn take(&mut self, event: &Event<'_>) -> ControlFlow<Stop> {
         let taken = match event {
             Event::CaseDue { so_far, planned } => self.pause(so_far, *planned),
-            Event::CaseJudged(judged) => self.keep(judged.result.to_json().unwrap_or_default()),
+            Event::CaseJudged(judged) => self.keep(judged.verdict.result.to_json().unwrap_or_default()),
             Event::CasesEnded => self.flush(),
         };
         match taken {
@@ -202,7 +202,7 @@ impl OpRun {
         let judged = py.detach(|| self.judge_seed(seed));
         self.broken()?;
         let (case, verdict) = judged.map_err(|message| invalid(py, &message))?;
-        Ok(self.op.get().result(&verdict, &case).to_json().unwrap_or_default())
+        Ok(self.op.get().result(verdict, &case).to_json().unwrap_or_default())
     }
 
     /// Shrinks the failing case of a seed; JSON, or nothing where it does not fail.
@@ -219,7 +219,7 @@ impl OpRun {
         let found = py.detach(|| minimise(&subject, &descriptor, &mut self.runner, MinimiseStrategy::Combined, budget));
         self.broken()?;
         let Some(found) = found else { return Ok(None) };
-        let result = self.op.get().result(&found.verdict, &found.case);
+        let result = self.op.get().result(found.verdict, &found.case);
         let neighbour = found
             .neighbour
             .map(|near| json!({"dimension": near.dimension, "fails": near.fails, "passes": near.passes}));

@@ -62,7 +62,7 @@ impl ReadyOp {
     }
 
     /// A verdict as it travels.
-    pub(crate) fn result(&self, verdict: &Verdict, case: &Case) -> ValidationResult {
+    pub(crate) fn result(&self, verdict: Verdict, case: &Case) -> ValidationResult {
         result_of(&self.op.subject, case, verdict, self.context())
     }
 
@@ -243,7 +243,7 @@ impl ReadyOp {
         });
         self.interrupted()?;
         let (case, verdict) = judged.map_err(|failure| refusal(py, &failure))?;
-        Ok(self.result(&verdict, &case).to_json().unwrap_or_default())
+        Ok(self.result(verdict, &case).to_json().unwrap_or_default())
     }
 
     /// What the reference says of inputs that are given.
@@ -267,7 +267,7 @@ impl ReadyOp {
         });
         self.interrupted()?;
         let (case, expected) = asked.map_err(|failure| refusal(py, &failure))?;
-        let specs = schema.outputs.iter().filter(|spec| case.descriptor.has(spec));
+        let specs = schema.outputs.iter().filter(|spec| spec.is_in(&case.descriptor));
         let mut answers = Vec::new();
         for (spec, expectation) in specs.zip(expected) {
             let shape = spec.shape(&case.descriptor.sizes).unwrap_or_default();

@@ -58,7 +58,7 @@ impl Op for PythonReference {
         let case: &Case = call.case();
         let descriptor = &case.descriptor;
         let inputs = case.inputs.iter().map(|tensor| tensor.as_ref().map(|tensor| Buffer::holding(&widened(tensor))));
-        let specs: Vec<_> = self.schema.outputs.iter().filter(|spec| descriptor.has(spec)).collect();
+        let specs: Vec<_> = self.schema.outputs.iter().filter(|spec| spec.is_in(descriptor)).collect();
         let outputs = specs.iter().map(|_| Buffer::poisoned(DType::F64, vec![0], 0xff)).collect();
         let mut invocation = Invocation {
             schema: &self.schema,

@@ -10,7 +10,6 @@ use gpuemu_model::artifact::{
     LintResult, ToolSearch,
 };
 use gpuemu_model::error_code::ErrorCode;
-use gpuemu_model::json::{FromJson, ToJson};
 use gpuemu_model::nearest::nearest;
 use gpuemu_ptx::diff;
 use gpuemu_ptx::inspect::{ConfiguredKernel, Inspector};
@@ -119,12 +118,11 @@ impl Service {
 
     /// Keeps what was measured, unless it is what was measured last.
     fn keep_artifact(&self, project: &Project, artifact: &KernelArtifact) -> Result<(), Failure> {
-        let metrics = written(artifact)?;
         let last = self.store.artifacts(&project.key, Some(&artifact.kernel), 1)?;
-        if last.first().is_some_and(|last| last.metrics == metrics) {
+        if last.first().is_some_and(|last| last.metrics == *artifact) {
             return Ok(());
         }
-        let (project, kernel) = (project.key.clone(), artifact.kernel.clone());
+        let (project, kernel, metrics) = (project.key.clone(), artifact.kernel.clone(), artifact.clone());
         Ok(self.store.put_artifact(&ArtifactRecord { project, kernel, time: now(), metrics })?)
     }
 
@@ -144,13 +142,9 @@ impl Service {
                     if status == KernelStatus::Failed {
                         warnings.push(format!("the linter fails kernel '{name}': this is not a good state"));
                     }
-                    records.push(ArtifactBaselineRecord {
-                        project: project.key.clone(),
-                        tag: tag.to_string(),
-                        kernel: name.clone(),
-                        time,
-                        metrics: written(artifact)?,
-                    });
+                    let (project, kernel, metrics) = (project.key.clone(), name.clone(), artifact.clone());
+                    let artifact = ArtifactRecord { project, kernel, time, metrics };
+                    records.push(ArtifactBaselineRecord { tag: tag.to_string(), artifact });
                 }
                 (None, _) => {
                     let why = report.message.clone().unwrap_or_default();
@@ -164,8 +158,8 @@ impl Service {
     pub(super) fn stored_kernels(&self, project: &Project, tag: &str) -> Result<Vec<Kept>, Failure> {
         let records = self.store.artifact_baseline(&project.key, tag)?;
         let kept = |record: ArtifactBaselineRecord| Kept {
-            artifact: KernelArtifact::from_json(record.metrics.as_bytes()).map_err(|error| error.to_string()),
-            kernel: record.kernel,
+            artifact: Ok(record.artifact.metrics),
+            kernel: record.artifact.kernel,
         };
         Ok(records.into_iter().map(kept).collect())
     }
@@ -301,10 +295,4 @@ fn cancelled(kernel: &Kernel) -> KernelReport {
         lint: LintResult::default(),
         message: Some("cancelled before it was looked at".to_string()),
     }
-}
-
-fn written(artifact: &KernelArtifact) -> Result<String, Failure> {
-    artifact
-        .to_json()
-        .map_err(|error| Failure::new(ErrorCode::InternalError, format!("measures cannot be written: {error}")))
 }

@@ -3,19 +3,18 @@
 use gpuemu_config::OpSource;
 use gpuemu_config::failure::Failure;
 use gpuemu_engine::case::materialise;
-use gpuemu_engine::{CaseDescriptor, judge};
+use gpuemu_engine::judge;
 use gpuemu_model::artifact::KernelReport;
 use gpuemu_model::error_code::ErrorCode;
 use gpuemu_model::finding::Outcome;
-use gpuemu_model::json::FromJson;
-use gpuemu_model::report::{ComparisonReport, ComparisonStatus, OpComparison};
+use gpuemu_model::report::{CaseSummary, ComparisonReport, ComparisonStatus, OpComparison, OpReport};
 use gpuemu_model::settings::{FuzzConfig, ProjectReference};
 use gpuemu_process::fault;
 use gpuemu_run::configured_op::{ConfiguredOp, StartedOp};
 use gpuemu_run::project::Project;
 use gpuemu_run::result::{Context, now, result_of};
-use gpuemu_store::results::outcome_of;
-use gpuemu_store::{BaselineCase, BaselineRecord, StoreError};
+use gpuemu_run::tally::summary_of;
+use gpuemu_store::{BaselineRecord, StoreError};
 use gpuemu_wire::protocol::{BaselineReference, BaselineSummary, CompareBaseline, Response, StoreBaseline};
 
 use super::Service;
@@ -28,14 +27,7 @@ const MOST_CASES: usize = 1000;
 /// The errors of one op in a baseline.
 struct Before {
     op: String,
-    cases: Vec<BeforeCase>,
-}
-
-struct BeforeCase {
-    descriptor: serde_json::Value,
-    outcome: Outcome,
-    absolute: f64,
-    ulps: f64,
+    cases: Vec<CaseSummary>,
 }
 
 impl Service {
@@ -51,19 +43,14 @@ impl Service {
         let runnable = |op: &&gpuemu_config::Op| op.source != OpSource::Submitted;
         for op in project.config.ops.iter().filter(runnable) {
             let Some((run, results)) = self.last_own_run(&project, &op.name, None)? else { continue };
-            let cases = results.iter().take(MOST_CASES).map(|result| BaselineCase {
-                descriptor: result.descriptor.clone(),
-                outcome: result.outcome,
-                max_abs: result.max_abs,
-                max_ulp: result.max_ulp,
-            });
+            let cases = results.iter().take(MOST_CASES).map(|record| summary_of(&record.result));
             records.push(BaselineRecord {
                 project: project.key.clone(),
                 tag: request.tag.clone(),
                 op: op.name.clone(),
                 time,
                 run,
-                base_seed: results.first().map_or(0, |result| result.base_seed),
+                base_seed: results.first().map_or(0, |record| record.base_seed),
                 cases: cases.collect(),
             });
         }
@@ -80,9 +67,8 @@ impl Service {
         }
         self.store.put_baseline(&records, &kernels)?;
         let cases = records.iter().map(|record| record.cases.len()).sum();
-        let failing = |record: &BaselineRecord| {
-            record.cases.iter().filter(|case| outcome_of(case.outcome) == Outcome::Failed).count()
-        };
+        let failing =
+            |record: &BaselineRecord| record.cases.iter().filter(|case| case.outcome == Outcome::Failed).count();
         let failing = records.iter().map(failing).sum();
         let (tag, ops, kernels) = (request.tag.clone(), records.len(), kernels.len());
         let summary = BaselineSummary { tag, time, ops, cases, failing, kernels, warnings };
@@ -180,14 +166,7 @@ impl Service {
         if records.is_empty() && kept.is_empty() {
             return Err(self.no_baseline(project, tag)?);
         }
-        let case = |case: BaselineCase| BeforeCase {
-            descriptor: serde_json::from_str(&case.descriptor).unwrap_or_default(),
-            outcome: outcome_of(case.outcome),
-            absolute: case.max_abs,
-            ulps: case.max_ulp,
-        };
-        let before =
-            |record: BaselineRecord| Before { op: record.op, cases: record.cases.into_iter().map(case).collect() };
+        let before = |record: BaselineRecord| Before { op: record.op, cases: record.cases };
         Ok((records.into_iter().map(before).collect(), kept))
     }
 
@@ -238,27 +217,18 @@ impl Service {
 }
 
 fn reported(report: &gpuemu_model::report::RunReport) -> Vec<Before> {
-    let case = |case: &gpuemu_model::report::CaseSummary| BeforeCase {
-        descriptor: case.case.clone(),
-        outcome: case.outcome,
-        absolute: case.max_abs_diff,
-        ulps: case.max_ulp_diff,
-    };
-    let ops = report.ops.iter();
-    ops.map(|op| Before { op: op.op.clone(), cases: op.case_results.iter().map(case).collect() }).collect()
+    let before = |op: &OpReport| Before { op: op.op.clone(), cases: op.case_results.clone() };
+    report.ops.iter().map(before).collect()
 }
 
 fn compare_case(
     project: &Project,
     started: &mut StartedOp,
-    before: &BeforeCase,
+    before: &CaseSummary,
     comparison: &mut OpComparison,
 ) -> Result<(), String> {
     let StartedOp { op, runner } = started;
-    let read = CaseDescriptor::from_json_value(&before.descriptor).map_err(|error| error.to_string());
-    let read: Result<CaseDescriptor, String> = fault!("compare.decode", "injected".to_string(), read);
-    let descriptor = read.map_err(|error| format!("a case cannot be read: {error}"))?;
-    let case = materialise(op.subject.schema(), &descriptor).map_err(|error| error.to_string());
+    let case = materialise(op.subject.schema(), &before.case).map_err(|error| error.to_string());
     let case = fault!("compare.materialise", "injected".to_string(), case)?;
     fault!("compare.judge");
     let verdict = judge(&op.subject, &case, runner);
@@ -267,23 +237,23 @@ fn compare_case(
     }
     let judged_before = before.outcome == Outcome::Passed && verdict.outcome == Outcome::Undetermined;
     if verdict.outcome == Outcome::Error || judged_before {
-        return Err(verdict.undetermined.unwrap_or_default());
+        return Err(verdict.result.message.unwrap_or_default());
     }
     comparison.cases += 1;
-    comparison.before_abs = comparison.before_abs.max(before.absolute);
-    comparison.before_ulp = comparison.before_ulp.max(before.ulps);
+    comparison.before_abs = comparison.before_abs.max(before.max_abs_diff);
+    comparison.before_ulp = comparison.before_ulp.max(before.max_ulp_diff);
     let newly_failing = before.outcome == Outcome::Passed && verdict.failed();
-    let largest = verdict.errors.absolute > comparison.now_abs;
+    let largest = verdict.largest.max_abs_diff > comparison.now_abs;
+    comparison.now_abs = comparison.now_abs.max(verdict.largest.max_abs_diff);
+    comparison.now_ulp = comparison.now_ulp.max(verdict.largest.max_ulp_diff);
     comparison.newly_failing += u64::from(newly_failing);
     comparison.failing += u64::from(verdict.failed());
     if (newly_failing && comparison.newly_failing == 1) || (largest && comparison.newly_failing == 0) {
         let settings = FuzzConfig::default();
         let warn_threshold = project.config.policies.warn_threshold;
         let context = Context::new(&op.name, None, &settings, warn_threshold);
-        comparison.worst = Some(result_of(&op.subject, &case, &verdict, context));
+        comparison.worst = Some(result_of(&op.subject, &case, verdict, context));
     }
-    comparison.now_abs = comparison.now_abs.max(verdict.errors.absolute);
-    comparison.now_ulp = comparison.now_ulp.max(verdict.errors.ulps);
     Ok(())
 }
 

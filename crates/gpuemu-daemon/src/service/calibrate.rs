@@ -100,7 +100,7 @@ impl Measuring {
                     return Err(Failure::new(ErrorCode::ConfigError, error.to_string()));
                 }
                 added.map_err(|error| {
-                    let case = format!("{dtype}, {}, {}", descriptor.sizes, descriptor.strategy.name());
+                    let case = format!("{dtype}, {}, {}", descriptor.sizes, descriptor.values.name());
                     let message = format!("{error} ({case})");
                     match error {
                         CalibrationError::Reference { .. } => Failure::new(ErrorCode::ReferenceScriptFailed, message),

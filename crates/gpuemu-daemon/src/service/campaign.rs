@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use gpuemu_config::failure::Failure;
 use gpuemu_model::error_code::ErrorCode;
 use gpuemu_model::finding::Outcome;
-use gpuemu_model::json::{FromJson, ToJson};
-use gpuemu_model::report::{OpReport, OpStatus, RunReport, ValidationResult};
+use gpuemu_model::json::ToJson;
+use gpuemu_model::report::{OpReport, OpStatus, RunReport};
 use gpuemu_model::settings::{FuzzConfig, Mode};
 use gpuemu_model::tensor_data::NamedTensorData;
 use gpuemu_process::fault;
@@ -15,14 +15,13 @@ use gpuemu_run::merge::merge;
 use gpuemu_run::op_run::broken_off;
 use gpuemu_run::project::Project;
 use gpuemu_run::result::now;
-use gpuemu_store::results::record_of;
-use gpuemu_store::{CampaignRecord, FailureRecord, ResultRecord, Snapshot, StoreError};
+use gpuemu_store::{CampaignContent, CampaignRecord, FailureRecord, ResultRecord, Snapshot, StoreError};
 use gpuemu_wire::protocol::{
     BeginCampaign, CampaignReference, CampaignStatus, GetRun, KeepMinimized, KeepPart, Response,
 };
 
 use super::recording::{check, check_name};
-use super::records::{stored_result, with_inputs};
+use super::records::with_inputs;
 use super::run::{base_seed, choose, drawn_from, mode_name};
 use super::{Service, VERSION, read_tensors};
 
@@ -39,9 +38,9 @@ impl Service {
             failures.iter().map(|failure| (failure.result.index, failure)).collect();
         let results = self.store.run_results(key, run, Some(op));
         let results = fault!("campaign.results", injected(), results)?;
-        let results = results.iter().map(|record| match failures.get(&record.index) {
+        let results = results.into_iter().map(|record| match failures.get(&record.index) {
             Some(failure) => with_inputs(failure),
-            None => stored_result(record),
+            None => Ok(record.result),
         });
         Ok(Response::Results { results: results.collect::<Result<_, _>>()? })
     }
@@ -80,7 +79,7 @@ impl Service {
             client_side: request.client_side,
             report: Box::new(report),
         };
-        let record = record(&project, run, 0, &campaign)?;
+        let record = record(&project, run, CampaignContent::Begun(Box::new(campaign.clone())));
         fault!("campaign.begin", injected(), self.store.put_campaign(&record, &[], &[]))?;
         Ok(Response::Campaign { campaign })
     }
@@ -128,8 +127,10 @@ impl Service {
                 .ok_or_else(|| missing("this project has no campaign that has not ended".to_string()))?,
         };
         let found = fault!("campaign.find", injected(), self.store.campaign(&project.key, run))?;
-        let found = found.ok_or_else(|| missing(format!("this project has no unfinished campaign of run {run}")))?;
-        read(&found)
+        match found.map(|found| found.content) {
+            Some(CampaignContent::Begun(campaign)) => Ok(*campaign),
+            _ => Err(missing(format!("this project has no unfinished campaign of run {run}"))),
+        }
     }
 
     /// Keeps a part with everything in it, or nothing.
@@ -169,10 +170,10 @@ impl Service {
                 (result.run, result.client_side) = (Some(campaign.run), campaign.client_side);
                 result.settings.clone_from(&campaign.report.settings);
                 let inputs = result.inputs.take();
-                let record = record_of(&result, &project.key, campaign.run, facts.index, campaign.report.seed);
+                let record = ResultRecord::of(&result, &project.key, campaign.run, facts.index, campaign.report.seed);
                 if result.outcome == Outcome::Failed {
                     let limit = project.config.storage.snapshot_bytes;
-                    failures.push(failure(&result, &record, inputs.as_ref(), payload, limit)?);
+                    failures.push(failure(&record, inputs.as_ref(), payload, limit)?);
                 }
                 kept.push(record);
             }
@@ -180,7 +181,7 @@ impl Service {
         if let Some(more) = results.next() {
             return Err(Failure::invalid(format!("the result with seed {} belongs to no case of the part", more.seed)));
         }
-        let part = record(&project, campaign.run, u64::from(shard.index()), &report)?;
+        let part = record(&project, campaign.run, CampaignContent::Part(shard.index(), Box::new(report)));
         fault!("campaign.keep_part", injected(), self.store.put_campaign(&part, &kept, &failures))?;
         fault!("campaign.part_kept");
         Ok(Response::Ok)
@@ -199,8 +200,8 @@ impl Service {
         (result.run, result.minimized, result.inputs) = (Some(run), true, None);
         // Simplified values have no seed: however large they are, they are kept.
         let limit = if request.values_edited { u64::MAX } else { project.config.storage.snapshot_bytes };
-        let record = record_of(&result, &project.key, run, 0, 0);
-        self.store.append(&[], &[failure(&result, &record, Some(&request.inputs), payload, limit)?])?;
+        let record = ResultRecord::of(&result, &project.key, run, 0, 0);
+        self.store.append(&[], &[failure(&record, Some(&request.inputs), payload, limit)?])?;
         Ok(Response::Recorded { run })
     }
 
@@ -211,7 +212,9 @@ impl Service {
         let mut parts = Vec::new();
         let kept = self.store.campaign_parts(&project.key, campaign.run);
         for part in fault!("campaign.parts", injected(), kept)? {
-            parts.push((format!("of part {}", part.part), read::<RunReport>(&part)?));
+            if let CampaignContent::Part(number, report) = part.content {
+                parts.push((format!("of part {number}"), *report));
+            }
         }
         fault!("campaign.join");
         let joined = merge(&project.config, parts).map_err(|error| {
@@ -254,27 +257,15 @@ fn refuse_other_run(ours: &RunReport, theirs: &RunReport) -> Result<(), Failure>
 }
 
 fn failure(
-    result: &ValidationResult,
     record: &ResultRecord,
     inputs: Option<&NamedTensorData>,
     payload: &[u8],
     limit: u64,
 ) -> Result<FailureRecord, Failure> {
     let inputs = inputs.map(|inputs| read_tensors(inputs, payload)).transpose()?.unwrap_or_default();
-    let verdict = result.to_json().unwrap_or_default();
-    Ok(FailureRecord { result: record.clone(), verdict, snapshot: Snapshot::of(&inputs, limit) })
+    Ok(FailureRecord { result: record.clone(), snapshot: Snapshot::of(&inputs, limit) })
 }
 
-fn record(project: &Project, run: u64, part: u64, content: &impl ToJson) -> Result<CampaignRecord, Failure> {
-    let text = content.to_json().map_err(|error| {
-        Failure::new(ErrorCode::InternalError, format!("part {part} of run {run} cannot be kept: {error}"))
-    })?;
-    Ok(CampaignRecord { project: project.key.clone(), run, part, time: now(), text })
-}
-
-fn read<T: FromJson>(record: &CampaignRecord) -> Result<T, Failure> {
-    T::from_json(record.text.as_bytes()).map_err(|error| {
-        let message = format!("what was kept of part {} of run {} cannot be read: {error}", record.part, record.run);
-        Failure::new(ErrorCode::InternalError, message)
-    })
+fn record(project: &Project, run: u64, content: CampaignContent) -> CampaignRecord {
+    CampaignRecord { project: project.key.clone(), run, time: now(), content }
 }

@@ -2,7 +2,6 @@
 
 use gpuemu_config::failure::Failure;
 use gpuemu_engine::case::materialise;
-use gpuemu_model::json::ToJson;
 use gpuemu_model::tensor_data::Payload;
 use gpuemu_run::configured_op::ConfiguredOp;
 use gpuemu_runners::python_runner::parameters_json;
@@ -67,6 +66,6 @@ fn generate(op: &ConfiguredOp, seed: u64, encoding: Encoding, payload: &mut Payl
         dtype: descriptor.dtype,
         inputs: write_tensors(&case.named_inputs(schema), encoding, payload),
         kwargs,
-        case: descriptor.to_json_value().unwrap_or_default(),
+        case: descriptor,
     })
 }

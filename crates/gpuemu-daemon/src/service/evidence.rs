@@ -6,14 +6,13 @@ use gpuemu_engine::CaseDescriptor;
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::schema::Schema;
 use gpuemu_model::evidence::{CaseEvidence, OpEvidence};
-use gpuemu_model::json::FromJson;
-use gpuemu_model::report::StoredRun;
+use gpuemu_model::finding::Outcome;
+use gpuemu_model::report::{StoredRun, ValidationResult};
 use gpuemu_process::fault;
 use gpuemu_run::configured_op::ConfiguredOp;
 use gpuemu_run::project::Project;
 use gpuemu_run::sources;
-use gpuemu_store::results::outcome_of;
-use gpuemu_store::{ResultQuery, ResultRecord, StoreError, StoredOutcome};
+use gpuemu_store::{ResultQuery, ResultRecord, StoreError};
 use gpuemu_wire::protocol::{GatherEvidence, Response};
 use sha2::{Digest, Sha256};
 
@@ -40,10 +39,11 @@ impl Service {
             reservations.extend(objections(&project, entry, &run, &records));
             let op = ConfiguredOp::open(&project, &entry.name, &run.settings, &self.pool)?;
             let schema = op.subject.schema();
-            let inputs: Vec<Result<String, String>> = records.iter().map(|record| inputs_of(record, schema)).collect();
+            let inputs: Vec<Result<String, String>> =
+                records.iter().map(|record| inputs_of(&record.result.case, schema)).collect();
             reservations.extend(unknown_inputs(&entry.name, &inputs));
-            let verdicts = records.iter().zip(inputs).map(|(record, inputs)| verdict_of(record, inputs.ok()));
-            let verdicts = verdicts.collect::<Result<Vec<_>, _>>()?;
+            let verdicts = records.iter().zip(inputs);
+            let verdicts = verdicts.map(|(record, inputs)| verdict_of(&record.result, inputs.ok())).collect();
             ops.push(OpEvidence {
                 op: entry.name.clone(),
                 gpuemu: run.gpuemu,
@@ -63,18 +63,18 @@ impl Service {
 
     fn newest_run(&self, project: &Project, op: &str) -> Result<Option<StoredRun>, Failure> {
         let Some(record) = self.store.runs(&project.key, Some(op), 1)?.into_iter().next() else { return Ok(None) };
-        Ok(Some(super::records::stored_run(&record)?))
+        Ok(Some(record.run))
     }
 
     /// One case that was run again, or what a client recorded, is no run; where it did not pass, it counts.
     fn newer_objection(&self, project: &Project, run: &StoredRun) -> Result<Option<String>, Failure> {
         let name = &run.op.op;
-        for outcome in [StoredOutcome::Failed, StoredOutcome::Undetermined, StoredOutcome::Error] {
+        for outcome in [Outcome::Failed, Outcome::Undetermined, Outcome::Error] {
             let query =
                 ResultQuery { op: Some(name.clone()), outcome: Some(outcome), limit: 1, ..ResultQuery::default() };
             let newest = self.store.results(&project.key, &query)?.pop();
             if let Some(record) = newest.filter(|record| record.run > run.run) {
-                let seed = record.seed;
+                let seed = record.result.seed;
                 return Ok(Some(format!("{name}: a newer result, of the case with seed {seed}, did not pass")));
             }
         }
@@ -118,27 +118,25 @@ fn objections(project: &Project, entry: &ConfiguredEntry, run: &StoredRun, recor
     found
 }
 
-fn verdict_of(record: &ResultRecord, inputs_sha256: Option<String>) -> Result<CaseEvidence, Failure> {
-    Ok(CaseEvidence {
-        seed: record.seed,
-        outcome: outcome_of(record.outcome),
-        dtype: record.parsed_dtype()?,
-        sizes: record.sizes.clone(),
-        layout: record.layout.clone(),
-        values: record.strategy.clone(),
-        check: (!record.check.is_empty()).then(|| record.check.clone()),
-        max_abs_diff: record.max_abs,
-        tolerance_share: record.largest_share,
+fn verdict_of(result: &ValidationResult, inputs_sha256: Option<String>) -> CaseEvidence {
+    CaseEvidence {
+        seed: result.seed,
+        outcome: result.outcome,
+        dtype: result.dtype,
+        sizes: result.sizes.clone(),
+        layout: result.layout.clone(),
+        values: result.values.clone(),
+        check: result.reason().map(|check| check.to_string()),
+        max_abs_diff: result.largest.max_abs_diff,
+        tolerance_share: result.largest.tolerance_share,
         inputs_sha256,
-    })
+    }
 }
 
 /// SHA-256 of the inputs of a case, made again; else why they cannot be.
-fn inputs_of(record: &ResultRecord, schema: &Schema) -> Result<String, String> {
-    let descriptor = CaseDescriptor::from_json(record.descriptor.as_bytes()).map_err(|error| error.to_string());
-    let descriptor = fault!("evidence.inputs", "injected".to_string(), descriptor)
-        .map_err(|error| format!("the description of the case cannot be read: {error}"))?;
-    let case = materialise(schema, &descriptor).map_err(|error| error.to_string())?;
+fn inputs_of(descriptor: &CaseDescriptor, schema: &Schema) -> Result<String, String> {
+    let made = materialise(schema, descriptor).map_err(|error| error.to_string());
+    let case = fault!("evidence.inputs", "injected".to_string(), made)?;
     let mut digest = Sha256::new();
     for tensor in case.inputs.iter().flatten() {
         digest.update(tensor.to_contiguous_bytes());

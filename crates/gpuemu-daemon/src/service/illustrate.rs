@@ -10,7 +10,6 @@ use gpuemu_engine::minimise::{self, Budget, MinimiseStrategy, Minimised, minimis
 use gpuemu_engine::oracle::judge::run_case;
 use gpuemu_engine::oracle::picture::Drawn;
 use gpuemu_model::error_code::ErrorCode;
-use gpuemu_model::json::ToJson;
 use gpuemu_model::picture::ErrorPicture;
 use gpuemu_run::configured_op::StartedOp;
 use gpuemu_wire::protocol::{Illustrate, Illustration, Neighbour, Response, SmallestCase};
@@ -27,14 +26,17 @@ impl Service {
     pub(super) fn illustrate(&self, request: &Illustrate, job: &Job) -> Result<Response, Failure> {
         job.say(&request.op_name);
         let mut found = self.find(&request.project, Some(&request.op_name), request.seed, &request.config, false)?;
-        let case = found.case.descriptor.to_json_value().unwrap_or_default();
-        if request.case.as_ref().is_some_and(|asked| *asked != case) {
+        if request.case.as_ref().is_some_and(|asked| *asked != found.case.descriptor) {
             let message = "its seed stands for another case now: the op's definition or the settings have changed";
             return Err(Failure::new(ErrorCode::NotFound, message));
         }
         let verdict = found.judge()?;
-        let mut illustration =
-            Illustration { result: found.result(&verdict), picture: None, without_picture: None, smallest: None };
+        let mut illustration = Illustration {
+            result: found.result(verdict.clone()),
+            picture: None,
+            without_picture: None,
+            smallest: None,
+        };
         if verdict.failed() {
             let smallest = if request.minimize { shrink(&mut found)? } else { None };
             let neighbour = smallest.as_ref().and_then(|smallest| smallest.neighbour.as_ref());
@@ -43,7 +45,7 @@ impl Service {
                 Err(reason) => illustration.without_picture = Some(reason),
             }
             illustration.smallest = smallest.map(|smallest| SmallestCase {
-                result: found.result(&smallest.verdict),
+                result: found.result(smallest.verdict),
                 neighbour: smallest.neighbour.map(|neighbour| Neighbour {
                     dimension: neighbour.dimension,
                     fails: neighbour.fails,
@@ -79,7 +81,7 @@ fn picture(
     let outputs = run_case(subject, case, runner).map_err(|error| format!("there is no output to draw: {error}"))?;
     let expectations = subject.expect(case).map_err(|error| error.to_string())?;
     let concerned = verdict.finding().map_or("", |finding| finding.tensor.as_str());
-    let specs = subject.schema().outputs.iter().filter(|spec| case.descriptor.has(spec));
+    let specs = subject.schema().outputs.iter().filter(|spec| spec.is_in(&case.descriptor));
     let mut pictures = Vec::new();
     for ((spec, buffer), expectation) in specs.zip(&outputs).zip(&expectations) {
         let shape = spec.shape(&case.descriptor.sizes).unwrap_or_default();

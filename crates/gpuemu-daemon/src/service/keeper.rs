@@ -4,12 +4,10 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use gpuemu_config::failure::Failure;
-use gpuemu_model::json::ToJson;
 use gpuemu_process::fault;
 use gpuemu_run::case_loop::{Event, Judged, Sink, Stop};
 use gpuemu_run::op_run::Run;
 use gpuemu_run::project::Project;
-use gpuemu_store::results::record_of;
 use gpuemu_store::{FailureRecord, ResultRecord};
 
 use super::Service;
@@ -38,13 +36,13 @@ impl<'a> Keeper<'a> {
 
     fn keep(&mut self, judged: &Judged<'_>) {
         fault!("case.record");
-        let Judged { op, index, case, verdict, result, .. } = *judged;
-        let record = record_of(result, &self.project.key, self.run.number, index, self.run.plan.base_seed);
+        let Judged { op, index, case, verdict, .. } = *judged;
+        let (key, run) = (&self.project.key, self.run);
+        let record = ResultRecord::of(&verdict.result, key, run.number, index, run.plan.base_seed);
         if verdict.failed() {
             fault!("case.snapshot");
             let snapshot = snapshot_of(op, case, self.project.config.storage.snapshot_bytes);
-            let verdict = result.to_json().unwrap_or_default();
-            self.failures.push(FailureRecord { result: record.clone(), verdict, snapshot });
+            self.failures.push(FailureRecord { result: record.clone(), snapshot });
         }
         self.results.push(record);
     }

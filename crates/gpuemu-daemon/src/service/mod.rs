@@ -238,24 +238,8 @@ impl Service {
     }
 
     fn submit(self: &Arc<Self>, request: Request) -> Result<Response, Failure> {
-        let kind = match &request {
-            Request::FuzzOp(_) => "FuzzOp",
-            Request::RunCi(_) => "RunCi",
-            Request::Minimize(_) => "Minimize",
-            Request::ReplayFailures(_) => "ReplayFailures",
-            Request::CompareBaseline(_) => "CompareBaseline",
-            Request::Reproduce(_) => "Reproduce",
-            Request::Inspect(_) => "Inspect",
-            Request::Illustrate(_) => "Illustrate",
-            Request::InspectKernels(_) => "InspectKernels",
-            Request::Calibrate(_) => "Calibrate",
-            Request::GatherEvidence(_) => "GatherEvidence",
-            Request::StoreBaseline(_) => "StoreBaseline",
-            _ => {
-                let known = "FuzzOp, RunCi, Minimize, ReplayFailures, StoreBaseline, CompareBaseline, Reproduce, \
-                             Inspect, Illustrate, InspectKernels and Calibrate";
-                return Err(Failure::invalid(format!("only {known} can be jobs")));
-            }
+        let Some(kind) = request.job_kind() else {
+            return Err(Failure::invalid(format!("only these can be jobs: {}", Request::JOBS.join(", "))));
         };
         let job = self.jobs.start(kind);
         let (service, working) = (self.clone(), job.clone());

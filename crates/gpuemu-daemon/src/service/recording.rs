@@ -5,11 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use gpuemu_config::failure::Failure;
 use gpuemu_model::error_code::ErrorCode;
 use gpuemu_model::finding::Outcome;
-use gpuemu_model::json::ToJson;
 use gpuemu_model::report::ValidationResult;
 use gpuemu_run::project::Project;
 use gpuemu_run::result::now;
-use gpuemu_store::results::{record_of, stored_runner};
 use gpuemu_store::{FailureRecord, ResultRecord, Snapshot};
 use gpuemu_wire::protocol::{RecordResults, Response};
 
@@ -50,15 +48,15 @@ impl Service {
         let mut results = Vec::with_capacity(request.results.len());
         let mut failures = Vec::new();
         for (index, mut result) in (first..).zip(request.results) {
+            result.complete_case();
             (result.run, result.time, result.client_side) = (Some(run), time, true);
             result.settings.clone_from(&request.settings);
             let inputs = result.inputs.take();
-            let record = record_of(&result, &project.key, run, index, request.base_seed);
+            let record = ResultRecord::of(&result, &project.key, run, index, request.base_seed);
             if result.outcome == Outcome::Failed {
                 let inputs = inputs.map(|inputs| read_tensors(&inputs, payload)).transpose()?.unwrap_or_default();
                 let snapshot = Snapshot::of(&inputs, project.config.storage.snapshot_bytes);
-                let verdict = result.to_json().unwrap_or_default();
-                failures.push(FailureRecord { result: record.clone(), verdict, snapshot });
+                failures.push(FailureRecord { result: record.clone(), snapshot });
             }
             results.push(record);
         }
@@ -70,7 +68,7 @@ impl Service {
     fn recorded_run(&self, project: &Project, run: u64) -> Result<u64, Failure> {
         let hint = "leave 'run' out to begin a new one";
         match self.store.any_of_run(&project.key, run)? {
-            Some(record) if stored_runner(&record).1 => Ok(run),
+            Some(record) if record.result.client_side => Ok(run),
             Some(_) => Err(Failure::invalid(format!("run {run} was made by the daemon, not recorded")).hint(hint)),
             None => Err(Failure::new(ErrorCode::NotFound, format!("this project has no run {run}")).hint(hint)),
         }
@@ -85,7 +83,7 @@ impl Service {
     ) -> Result<Option<(u64, Vec<ResultRecord>)>, Failure> {
         while let Some(run) = self.store.last_run(&project.key, op, before)? {
             let results = self.store.run_results(&project.key, run, Some(op))?;
-            if !results.iter().any(|result| stored_runner(result).1) {
+            if !results.iter().any(|result| result.result.client_side) {
                 return Ok(Some((run, results)));
             }
             before = Some(run);

@@ -5,11 +5,10 @@ use gpuemu_engine::case::materialise;
 use gpuemu_engine::minimise::{Budget, MinimiseStrategy, minimise_case};
 use gpuemu_engine::oracle::allowance::allowance;
 use gpuemu_engine::oracle::judge::run_case;
-use gpuemu_engine::runner::{Runner, RunnerKind};
+use gpuemu_engine::runner::{Runner, RunnerDescription, RunnerKind};
 use gpuemu_engine::{Case, CaseDescriptor, Verdict, judge};
 use gpuemu_model::error_code::ErrorCode;
 use gpuemu_model::finding::{Check, Outcome};
-use gpuemu_model::json::{FromJson, ToJson};
 use gpuemu_model::report::ValidationResult;
 use gpuemu_model::settings::{FuzzConfig, ProjectReference};
 use gpuemu_model::tensor_data::{NamedTensorData, Payload, TensorData};
@@ -18,7 +17,6 @@ use gpuemu_run::configured_op::{ConfiguredOp, StartedOp};
 use gpuemu_run::project::Project;
 use gpuemu_run::result::reference_failure;
 use gpuemu_run::result::{Context, result_of};
-use gpuemu_store::results::{record_of, stored_runner};
 use gpuemu_store::{FailureRecord, ResultQuery, ResultRecord, Snapshot};
 use gpuemu_tensor::{DType, Tensor};
 use gpuemu_wire::protocol::{
@@ -26,7 +24,6 @@ use gpuemu_wire::protocol::{
     Response,
 };
 
-use super::records::{stored_failure, stored_result};
 use super::validate::snapshot_of;
 use super::{Service, write_tensors};
 use crate::jobs::Job;
@@ -44,7 +41,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    pub(super) fn result(&self, verdict: &Verdict) -> ValidationResult {
+    pub(super) fn result(&self, verdict: Verdict) -> ValidationResult {
         let (op, warn_threshold) = (&self.started.op, self.project.config.policies.warn_threshold);
         let context = Context::new(&op.name, None, &self.settings, warn_threshold);
         let mut result = result_of(&op.subject, &self.case, verdict, context);
@@ -66,26 +63,27 @@ impl Service {
     pub(super) fn reproduce(&self, request: &ReplayCase) -> Result<Response, Failure> {
         let mut found = self.find_replayed(request)?;
         let verdict = found.judge()?;
-        Ok(Response::ValidationResult { result: Box::new(found.result(&verdict)) })
+        Ok(Response::ValidationResult { result: Box::new(found.result(verdict)) })
     }
 
     /// Runs a case again and returns every tensor of it.
     pub(super) fn inspect(&self, request: &ReplayCase) -> Result<Response, Failure> {
         let mut found = self.find_replayed(request)?;
         let verdict = found.judge()?;
-        let result = found.result(&verdict);
-        let steps = steps(&verdict, &found.started.op);
+        let StartedOp { op, runner } = &found.started;
+        let steps = steps(&verdict, op, runner.description());
+        let result = found.result(verdict);
         let StartedOp { op, runner } = &mut found.started;
         let mut case = found.case;
-        if let Some(failing) = &verdict.failing_case {
+        if let Some(failing) = &result.failing_case {
             case = materialise(op.subject.schema(), failing).map_err(|error| Failure::invalid(error.to_string()))?;
         }
         let specs: Vec<_> =
-            op.subject.schema().outputs.iter().filter(|spec| case.descriptor.has(spec)).cloned().collect();
+            op.subject.schema().outputs.iter().filter(|spec| spec.is_in(&case.descriptor)).cloned().collect();
         let mut inspection = Inspection {
             result,
             steps,
-            shown: case.descriptor.to_json_value().unwrap_or_default(),
+            shown: case.descriptor.clone(),
             inputs: NamedTensorData::default(),
             parameters: runner.arguments(&case.descriptor.parameters),
             outputs: NamedTensorData::default(),
@@ -132,7 +130,7 @@ impl Service {
             self.find(&request.project, request.op_name.as_deref(), request.seed, &request.config, false)?;
         job.say(&found.started.op.name);
         let verdict = found.judge()?;
-        let original = found.result(&verdict);
+        let original = found.result(verdict);
         let StartedOp { op, runner } = &mut found.started;
         let smallest = minimise_case(&op.subject, found.case.clone(), runner, strategy, budget);
         if let Some(error) = runner.error() {
@@ -147,16 +145,15 @@ impl Service {
                     .unwrap_or_else(|| "`gpuemu failures replay` says which stored failures still fail".to_string()),
             ));
         };
-        let mut minimized = found.result(&smallest.verdict);
+        let mut minimized = found.result(smallest.verdict);
         minimized.minimized = true;
         let run = self.store.next_run();
         minimized.run = Some(run);
-        let record = record_of(&minimized, &found.project.key, run, 0, 0);
+        let result = ResultRecord::of(&minimized, &found.project.key, run, 0, 0);
         // Simplified values have no seed: however large they are, they are kept.
         let limit = if smallest.edited { u64::MAX } else { found.project.config.storage.snapshot_bytes };
         let snapshot = snapshot_of(&found.started.op, &smallest.case, limit);
-        let verdict = minimized.to_json().unwrap_or_default();
-        self.store.append(&[], &[FailureRecord { result: record, verdict, snapshot }])?;
+        self.store.append(&[], &[FailureRecord { result, snapshot }])?;
         let inputs = smallest.case.named_inputs(found.started.op.subject.schema());
         let minimized = Minimized {
             original,
@@ -181,9 +178,8 @@ impl Service {
         let mut distinct: Vec<FailureRecord> = Vec::new();
         for record in self.store.failures(&project.key, &query)? {
             let same = |known: &FailureRecord| {
-                (&known.result.op, known.result.seed) == (&record.result.op, record.result.seed)
-                    && known.result.descriptor == record.result.descriptor
-                    && stored_runner(&known.result).1 == stored_runner(&record.result).1
+                let (known, other) = (&known.result.result, &record.result.result);
+                known.op == other.op && known.case == other.case && known.client_side == other.client_side
             };
             if !distinct.iter().any(same) {
                 distinct.push(record);
@@ -197,10 +193,10 @@ impl Service {
                 let message = format!("stopped after {} failures: the others were not replayed", failures.len());
                 return Err(Failure::invalid(message));
             }
-            let name = record.result.op.clone();
+            let before = record.result.result;
+            let name = before.op.clone();
             job.say(&name);
-            let before = stored_failure(&record)?;
-            if stored_runner(&record.result).1 {
+            if before.client_side {
                 job.advance(false);
                 failures.push(skipped(before));
                 continue;
@@ -210,7 +206,7 @@ impl Service {
                 started.push((name.clone(), opened.and_then(ConfiguredOp::start)));
             }
             let Some((_, op)) = started.iter_mut().find(|(known, _)| *known == name) else { continue };
-            let replayed = replay_one(&project, op, &record, before);
+            let replayed = replay_one(&project, op, &record.snapshot, before);
             job.advance(replayed.status == "FAILED");
             failures.push(replayed);
         }
@@ -241,30 +237,29 @@ impl Service {
         // A stored case was drawn with settings of its own; where others are asked for, it is another case.
         let unasked = *settings == FuzzConfig::default();
         let wanted = |record: &&FailureRecord| {
-            let same =
-                |stored: ValidationResult| stored.minimized == minimized && (unasked || stored.settings == *settings);
-            stored_failure(record).is_ok_and(same)
+            let stored = &record.result.result;
+            stored.minimized == minimized && (unasked || stored.settings == *settings)
         };
-        let runnable = |record: &&FailureRecord| !stored_runner(&record.result).1;
+        let runnable = |record: &&FailureRecord| !record.result.result.client_side;
         let stored = failures.iter().find(|record| runnable(record) && wanted(record));
         if stored.is_none()
             && let Some(record) = failures.iter().find(wanted)
         {
-            return Err(of_a_client(&stored_failure(record)?));
+            return Err(of_a_client(&record.result.result));
         }
         if minimized && stored.is_none() {
             let message = format!("no minimized failure with seed {seed} is stored");
             return Err(Failure::new(ErrorCode::NotFound, message).hint(format!("gpuemu minimize {seed}")));
         }
-        let kept = stored.map(stored_failure).transpose()?.map(|failure| failure.settings);
+        let kept = stored.map(|failure| failure.result.result.settings.clone());
         let settings = &if unasked { kept.unwrap_or_default() } else { settings.clone() };
         let (name, descriptor, snapshot) = match stored {
-            Some(record) => (record.result.op.clone(), Some(record.result.descriptor.clone()), record.snapshot.clone()),
+            Some(FailureRecord { result: ResultRecord { result, .. }, snapshot }) => {
+                (result.op.clone(), Some(result.case.clone()), snapshot.clone())
+            }
             None => match self.stored_result(&project, &query)? {
-                Some(record) if unasked && !stored_runner(&record).1 => {
-                    (record.op, Some(record.descriptor), Snapshot::default())
-                }
-                Some(record) if unasked && op.is_none() => return Err(of_a_client(&stored_result(&record)?)),
+                Some(result) if unasked && !result.client_side => (result.op, Some(result.case), Snapshot::default()),
+                Some(result) if unasked && op.is_none() => return Err(of_a_client(&result)),
                 _ => (self.named(&project, op, seed)?, None, Snapshot::default()),
             },
         };
@@ -272,7 +267,7 @@ impl Service {
         let ready = ConfiguredOp::open(&project, &name, settings, &self.pool)?;
         let started = ready.start()?;
         let case = match descriptor {
-            Some(text) => stored_case(&started, &text, &snapshot, &mut notes)?,
+            Some(descriptor) => stored_case(&started, descriptor, &snapshot, &mut notes)?,
             None => {
                 let subject = &started.op.subject;
                 let descriptor = subject.describe(&started.op.sampler, seed);
@@ -284,14 +279,14 @@ impl Service {
     }
 
     /// The newest result of a seed that the daemon can run again; failing that, the newest one.
-    fn stored_result(&self, project: &Project, query: &ResultQuery) -> Result<Option<ResultRecord>, Failure> {
+    fn stored_result(&self, project: &Project, query: &ResultQuery) -> Result<Option<ValidationResult>, Failure> {
         let mut found = self.store.results(&project.key, &ResultQuery { limit: 1, ..query.clone() })?;
-        if found.first().is_some_and(|record| stored_runner(record).1) {
+        if found.first().is_some_and(|record| record.result.client_side) {
             found = self.store.results(&project.key, query)?;
-            let place = found.iter().position(|record| !stored_runner(record).1).unwrap_or(0);
+            let place = found.iter().position(|record| !record.result.client_side).unwrap_or(0);
             found.swap(0, place);
         }
-        Ok(found.into_iter().next())
+        Ok(found.into_iter().next().map(|record| record.result))
     }
 
     fn named(&self, project: &Project, op: Option<&str>, seed: u64) -> Result<String, Failure> {
@@ -309,14 +304,10 @@ impl Service {
 /// A stored case: its descriptor, and its inputs where they were kept.
 fn stored_case(
     started: &StartedOp,
-    descriptor: &str,
+    descriptor: CaseDescriptor,
     snapshot: &Snapshot,
     notes: &mut Vec<String>,
 ) -> Result<Case, Failure> {
-    let damaged = |error: serde_json::Error| {
-        Failure::new(ErrorCode::InternalError, format!("the stored case cannot be read: {error}"))
-    };
-    let descriptor = CaseDescriptor::from_json(descriptor.as_bytes()).map_err(damaged)?;
     let subject = &started.op.subject;
     if descriptor.schema != subject.fingerprint() {
         notes.push("the op's definition has changed since this case was stored".to_string());
@@ -348,7 +339,7 @@ fn of_a_client(result: &ValidationResult) -> Failure {
 fn replay_one(
     project: &Project,
     op: &mut Result<StartedOp, Failure>,
-    record: &FailureRecord,
+    snapshot: &Snapshot,
     before: ValidationResult,
 ) -> Replayed {
     let error = |failure: &Failure| Replayed {
@@ -360,7 +351,7 @@ fn replay_one(
         Err(failure) => return error(failure),
     };
     let mut notes = Vec::new();
-    let case = match stored_case(started, &record.result.descriptor, &record.snapshot, &mut notes) {
+    let case = match stored_case(started, before.case.clone(), snapshot, &mut notes) {
         Ok(case) => case,
         Err(failure) => return error(&failure),
     };
@@ -370,10 +361,10 @@ fn replay_one(
     }
     let warn_threshold = project.config.policies.warn_threshold;
     let context = Context::new(&started.op.name, None, &before.settings, warn_threshold);
-    let mut result = result_of(&started.op.subject, &case, &verdict, context);
+    let mut result = result_of(&started.op.subject, &case, verdict, context);
     result.warnings.extend(notes);
     result.minimized = before.minimized;
-    let status = match verdict.outcome {
+    let status = match result.outcome {
         Outcome::Passed => "FIXED",
         Outcome::Failed => "FAILED",
         Outcome::Undetermined | Outcome::Error => "ERROR",
@@ -409,17 +400,17 @@ const ORDER: [Check; 23] = [
 ];
 
 /// What each check said.
-fn steps(verdict: &Verdict, op: &ConfiguredOp) -> Vec<InspectionStep> {
-    let first_failed = ORDER.iter().position(|check| verdict.findings.iter().any(|finding| finding.check == *check));
+fn steps(verdict: &Verdict, op: &ConfiguredOp, runner: &RunnerDescription) -> Vec<InspectionStep> {
+    let first_failed = ORDER.iter().position(|check| verdict.failures.iter().any(|finding| finding.check == *check));
     let mut steps = Vec::new();
     for (place, check) in ORDER.iter().enumerate() {
-        let finding = verdict.findings.iter().find(|finding| finding.check == *check);
+        let finding = verdict.failures.iter().find(|finding| finding.check == *check);
         let (status, detail) = if let Some(finding) = finding {
             ("failed", finding.explanation.clone())
-        } else if let Some(why) = not_made(*check, verdict, op) {
+        } else if let Some(why) = not_made(*check, verdict, op, runner) {
             ("not checked", why)
         } else if verdict.outcome == Outcome::Error || verdict.outcome == Outcome::Undetermined {
-            ("not reached", verdict.undetermined.clone().unwrap_or_default())
+            ("not reached", verdict.message.clone().unwrap_or_default())
         } else if first_failed.is_some_and(|failed| failed < place && failed <= 2) {
             ("not reached", "there was no output to look at".to_string())
         } else {
@@ -430,15 +421,16 @@ fn steps(verdict: &Verdict, op: &ConfiguredOp) -> Vec<InspectionStep> {
     steps
 }
 
-fn not_made(check: Check, verdict: &Verdict, op: &ConfiguredOp) -> Option<String> {
-    let unseen =
-        |what: &str| verdict.not_checked.contains(&what).then(|| "the runner keeps its own memory".to_string());
+fn not_made(check: Check, verdict: &Verdict, op: &ConfiguredOp, runner: &RunnerDescription) -> Option<String> {
+    let unseen = |what: &str| {
+        verdict.not_checked.iter().any(|missing| missing == what).then(|| "the runner keeps its own memory".to_string())
+    };
     match check {
         Check::OutOfBounds => unseen("stores out of bounds"),
         Check::InputModified => unseen("modified inputs"),
         Check::NotWritten => unseen("unwritten outputs"),
         Check::Misaligned | Check::Uninitialised | Check::Race | Check::Synchronisation
-            if verdict.runner.kind != RunnerKind::PtxMachine =>
+            if runner.kind != RunnerKind::PtxMachine =>
         {
             Some("only a compiled kernel in the PTX machine is checked for this".to_string())
         }
@@ -446,7 +438,7 @@ fn not_made(check: Check, verdict: &Verdict, op: &ConfiguredOp) -> Option<String
         Check::Aliasing => unseen("modified inputs"),
         Check::NotLaunched if !op.watches_launches() => Some("the op has no `launches`".to_string()),
         Check::LaterCalls => Some("only a run repeats a case".to_string()),
-        Check::OutputOverwritten | Check::StaleResult if !verdict.runner.refills => {
+        Check::OutputOverwritten | Check::StaleResult if !runner.refills => {
             Some("the runner does not keep its addresses".to_string())
         }
         Check::Invariant if op.subject.invariants.is_empty() => Some("none are configured".to_string()),
@@ -463,10 +455,7 @@ fn passed_words(check: Check, verdict: &Verdict) -> String {
     match check {
         Check::Value => format!(
             "{} elements within {}; largest error {:e} ({:.2} of what is allowed)",
-            verdict.elements.compared,
-            verdict.tolerance.describe(),
-            verdict.errors.absolute,
-            verdict.errors.share
+            verdict.elements.compared, verdict.tolerance, verdict.largest.max_abs_diff, verdict.largest.tolerance_share
         ),
         Check::Nondeterministic => "two runs gave the same bits".to_string(),
         _ => String::new(),

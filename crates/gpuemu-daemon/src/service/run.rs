@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use gpuemu_config::Seed;
 use gpuemu_config::failure::Failure;
 use gpuemu_model::error_code::ErrorCode;
+use gpuemu_model::finding::Outcome;
 use gpuemu_model::report::{ComparisonReport, Conclusion, OpComparison, OpReport, OpStatus, RunReport};
 use gpuemu_model::settings::{FuzzConfig, Mode};
 use gpuemu_model::shard::{RunPart, Shard};
@@ -17,7 +18,6 @@ use gpuemu_run::expected;
 use gpuemu_run::op_run::{Run, broken, broken_off, not_run, run_op};
 use gpuemu_run::project::Project;
 use gpuemu_run::result::now;
-use gpuemu_store::StoredOutcome;
 use gpuemu_wire::protocol::{BaselineReference, FuzzOp, Response, RunCi};
 
 use super::artifacts::Look;
@@ -240,7 +240,7 @@ impl Service {
     /// Whether an op passed in the last stored run before this one.
     pub(super) fn passed_before(&self, project: &Project, op: &str, run: u64) -> Result<bool, Failure> {
         let Some((_, results)) = self.last_own_run(project, op, Some(run))? else { return Ok(false) };
-        let failed = results.iter().any(|result| result.outcome != StoredOutcome::Passed);
+        let failed = results.iter().any(|result| result.result.outcome != Outcome::Passed);
         Ok(!failed && !results.is_empty())
     }
 }

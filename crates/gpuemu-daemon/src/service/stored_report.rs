@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use gpuemu_config::failure::Failure;
-use gpuemu_model::finding::Outcome;
-use gpuemu_model::report::{CaseSummary, Conclusion, DtypeCounts, OpReport, OpStatus, StoredRun};
+use gpuemu_model::finding::{LargestErrors, Outcome};
+use gpuemu_model::report::{Conclusion, DtypeCounts, OpReport, OpStatus, StoredRun, ValidationResult};
 use gpuemu_run::project::Project;
-use gpuemu_store::results::{outcome_of, stored_runner};
-use gpuemu_store::{FailureRecord, ResultQuery, ResultRecord};
+use gpuemu_run::tally::summary_of;
+use gpuemu_store::{ResultQuery, ResultRecord};
 use gpuemu_wire::protocol::{ReportStored, Response};
 
-use super::records::{since, stored_failure, stored_result, stored_run};
+use super::records::since;
 use super::{Service, VERSION};
 
 /// What produced an output that a client submitted.
@@ -24,7 +24,7 @@ impl Service {
         let project = self.project(&request.project)?;
         let since = since(request.since_hours)?;
         let mut names: BTreeSet<String> = self.store.ops_with_results(&project.key)?.into_iter().collect();
-        names.extend(self.store.runs(&project.key, None, 1)?.into_iter().map(|record| record.op));
+        names.extend(self.store.runs(&project.key, None, 1)?.into_iter().map(|record| record.run.op.op));
         names.retain(|name| request.op_name.as_ref().is_none_or(|wanted| wanted == name));
         let mut report = project.config.blank_report(VERSION, "stored");
         for name in names {
@@ -41,12 +41,12 @@ impl Service {
     /// The report on an op, and when its newest result was; none if nothing of it is stored for that time.
     fn report_op(&self, project: &Project, query: ResultQuery) -> Result<Option<(OpReport, u64)>, Failure> {
         let newest = self.store.results(&project.key, &query)?.pop();
-        let run = self.store.runs(&project.key, query.op.as_deref(), 1)?.pop();
+        let run = self.store.runs(&project.key, query.op.as_deref(), 1)?.pop().map(|record| record.run);
         let run = run.filter(|run| query.since.is_none_or(|since| run.time >= since));
         let run = run.filter(|run| newest.as_ref().is_none_or(|newest| run.run >= newest.run));
-        let time = newest.as_ref().map_or(0, |newest| newest.time);
+        let time = newest.as_ref().map_or(0, |newest| newest.result.time);
         let mut report = match (run, newest) {
-            (Some(run), _) => self.report_run(project, stored_run(&run)?)?,
+            (Some(run), _) => self.report_run(project, run)?,
             // Nobody said what these come to: a client recorded them.
             (None, Some(newest)) => self.report_recorded(project, query, &newest)?,
             (None, None) => return Ok(None),
@@ -63,9 +63,9 @@ impl Service {
             report.warnings.push(format!("{count} of the {} results of its run are still stored", report.cases));
         }
         let failures = self.store.first_failures(&project.key, number, &report.op, OpReport::MOST_FAILURES)?;
-        let failures = failures.iter().map(stored_failure).collect::<Result<Vec<_>, _>>()?;
-        report.failures = failures.into_iter().filter(|failure| !failure.minimized).collect();
-        report.case_results = cases.iter().map(summary).collect::<Result<_, _>>()?;
+        let failures = failures.into_iter().map(|failure| failure.result.result);
+        report.failures = failures.filter(|failure| !failure.minimized).collect();
+        report.case_results = cases.iter().map(|case| summary_of(&case.result)).collect();
         Ok(report)
     }
 
@@ -77,20 +77,21 @@ impl Service {
         newest: &ResultRecord,
     ) -> Result<OpReport, Failure> {
         // Each submitted output is a run of its own: together they are what the client's code did.
-        let together = match newest.runner == SUBMITTED {
+        let together = match newest.result.runner == SUBMITTED {
             true => ResultQuery { runner: Some(SUBMITTED.to_string()), ..query },
             false => ResultQuery { run: Some(newest.run), ..query },
         };
         let few = |limit| ResultQuery { limit, ..together.clone() };
         let results = self.store.results(&project.key, &few(MOST_RESULTS))?;
         let failures = self.store.failures(&project.key, &few(OpReport::MOST_FAILURES))?;
-        recorded(&newest.op, &results, &failures)
+        let results: Vec<ValidationResult> = results.into_iter().map(|record| record.result).collect();
+        let failures = failures.into_iter().map(|failure| failure.result.result).collect();
+        Ok(recorded(&newest.result.op, &results, failures))
     }
 }
 
-fn recorded(name: &str, results: &[ResultRecord], failures: &[FailureRecord]) -> Result<OpReport, Failure> {
-    let count = |outcome: Outcome| results.iter().filter(|one| outcome_of(one.outcome) == outcome).count() as u64;
-    let largest = |error: fn(&ResultRecord) -> f64| results.iter().map(error).fold(0.0, f64::max);
+fn recorded(name: &str, results: &[ValidationResult], failures: Vec<ValidationResult>) -> OpReport {
+    let count = |outcome: Outcome| results.iter().filter(|one| one.outcome == outcome).count() as u64;
     // A failure may be older than what is counted.
     let failed = count(Outcome::Failed).max(failures.len() as u64);
     let status = match (failed, count(Outcome::Error), count(Outcome::Passed)) {
@@ -102,51 +103,37 @@ fn recorded(name: &str, results: &[ResultRecord], failures: &[FailureRecord]) ->
     if results.len() >= MOST_RESULTS {
         warnings.push(format!("only its newest {MOST_RESULTS} results are counted: ask for a shorter time"));
     }
-    Ok(OpReport {
+    OpReport {
         status,
-        runner: results.first().map_or(String::new(), |result| stored_runner(result).0.to_string()),
+        runner: results.first().map_or(String::new(), |result| result.runner.clone()),
         planned: results.len() as u64,
         cases: results.len() as u64,
         passed: count(Outcome::Passed),
         failed,
         undetermined: count(Outcome::Undetermined),
         errors: count(Outcome::Error),
-        dtypes: by_dtype(results)?,
-        max_abs_diff: largest(|result| result.max_abs),
-        max_rel_diff: largest(|result| result.max_rel),
-        max_ulp_diff: largest(|result| result.max_ulp),
-        tolerance_share: largest(|result| result.largest_share),
-        failures: failures.iter().map(stored_failure).collect::<Result<_, _>>()?,
-        case_results: results.iter().take(OpReport::MOST_CASES).map(summary).collect::<Result<_, _>>()?,
+        dtypes: by_dtype(results),
+        largest: results.iter().fold(LargestErrors::default(), |largest, result| largest.join(result.largest)),
+        failures,
+        case_results: results.iter().take(OpReport::MOST_CASES).map(summary_of).collect(),
         warnings,
         ..OpReport::blank(name)
-    })
+    }
 }
 
-fn by_dtype(results: &[ResultRecord]) -> Result<Vec<DtypeCounts>, Failure> {
+fn by_dtype(results: &[ValidationResult]) -> Vec<DtypeCounts> {
     let mut found: Vec<DtypeCounts> = Vec::new();
     for result in results {
-        let dtype = result.parsed_dtype()?;
+        let dtype = result.dtype;
         let place = found.iter().position(|counts| counts.dtype == dtype).unwrap_or_else(|| {
             found.push(DtypeCounts { dtype, cases: 0, failed: 0, judged: 0, max_abs_diff: 0.0 });
             found.len() - 1
         });
-        let outcome = outcome_of(result.outcome);
         found[place].cases += 1;
-        found[place].failed += u64::from(outcome == Outcome::Failed);
-        found[place].judged += u64::from(outcome == Outcome::Passed);
-        found[place].max_abs_diff = found[place].max_abs_diff.max(result.max_abs);
+        found[place].failed += u64::from(result.outcome == Outcome::Failed);
+        found[place].judged += u64::from(result.outcome == Outcome::Passed);
+        found[place].max_abs_diff = found[place].max_abs_diff.max(result.largest.max_abs_diff);
     }
     found.sort_by_key(|counts| counts.dtype);
-    Ok(found)
-}
-
-fn summary(record: &ResultRecord) -> Result<CaseSummary, Failure> {
-    let result = stored_result(record)?;
-    Ok(CaseSummary {
-        outcome: result.outcome,
-        max_abs_diff: result.max_abs_diff,
-        max_ulp_diff: result.max_ulp_diff,
-        case: result.case,
-    })
+    found
 }

@@ -3,7 +3,6 @@
 use gpuemu_config::failure::Failure;
 use gpuemu_engine::case::materialise;
 use gpuemu_engine::{Case, Verdict};
-use gpuemu_model::json::ToJson;
 use gpuemu_model::tensor_data::{NamedTensorData, TensorData};
 use gpuemu_process::fault;
 use gpuemu_run::configured_op::ConfiguredOp;
@@ -11,8 +10,7 @@ use gpuemu_run::project::Project;
 use gpuemu_run::result::reference_failure;
 use gpuemu_run::result::{Context, result_of};
 use gpuemu_run::submitted::{check_inputs, judge_named, judge_tensors, parameters_of};
-use gpuemu_store::results::record_of;
-use gpuemu_store::{FailureRecord, Snapshot, StoreError};
+use gpuemu_store::{FailureRecord, ResultRecord, Snapshot, StoreError};
 use gpuemu_tensor::Tensor;
 use gpuemu_wire::protocol::{Response, SubmitOutput, ValidateOp};
 
@@ -25,14 +23,14 @@ impl Service {
         let op = ConfiguredOp::open(&project, &request.op_name, &Default::default(), &self.pool)?;
         let parameters = parameters_of(&op, &request.kwargs)?;
         if let Some((case, verdict)) = streamed::judge(&op, request, &parameters)? {
-            return self.keep(&project, &op, &case, &verdict, &Default::default());
+            return self.keep(&project, &op, &case, verdict, &Default::default());
         }
         let injected = || Failure::invalid("injected");
         let inputs = fault!("validate.read", injected(), read_tensors(&request.inputs, payload))?;
         let outputs = read_outputs(&request.output, &request.outputs, payload)?;
         fault!("validate.judge");
         let (case, verdict) = judge_tensors(&op, inputs, outputs, &parameters)?;
-        self.keep(&project, &op, &case, &verdict, &Default::default())
+        self.keep(&project, &op, &case, verdict, &Default::default())
     }
 
     /// Judges an output for a case that gpuemu generated.
@@ -47,7 +45,7 @@ impl Service {
         }
         let outputs = read_outputs(&request.output, &request.outputs, payload)?;
         let verdict = judge_named(&op, &case, outputs)?;
-        self.keep(&project, &op, &case, &verdict, &request.config)
+        self.keep(&project, &op, &case, verdict, &request.config)
     }
 
     /// Keeps the verdict on a submitted output, and answers with it.
@@ -56,22 +54,21 @@ impl Service {
         project: &Project,
         op: &ConfiguredOp,
         case: &Case,
-        verdict: &Verdict,
+        verdict: Verdict,
         settings: &gpuemu_model::settings::FuzzConfig,
     ) -> Result<Response, Failure> {
-        if let Some(failure) = reference_failure(verdict) {
+        if let Some(failure) = reference_failure(&verdict) {
             return Err(failure);
         }
         let run = self.store.next_run();
         let warn_threshold = project.config.policies.warn_threshold;
         let context = Context::new(&op.name, Some(run), settings, warn_threshold);
         let result = result_of(&op.subject, case, verdict, context);
-        let record = record_of(&result, &project.key, run, 0, 0);
+        let record = ResultRecord::of(&result, &project.key, run, 0, 0);
         let mut failures = Vec::new();
-        if verdict.failed() {
+        if result.failed() {
             let snapshot = snapshot_of(op, case, project.config.storage.snapshot_bytes);
-            let verdict = result.to_json().unwrap_or_default();
-            failures.push(FailureRecord { result: record.clone(), verdict, snapshot });
+            failures.push(FailureRecord { result: record.clone(), snapshot });
         }
         let kept = self.store.append(&[record], &failures);
         fault!("validate.keep", StoreError::Damaged("injected".to_string()), kept)?;

@@ -138,11 +138,11 @@ pub fn describe(
         dtype,
         sizes,
         layouts: schema.inputs.iter().map(|spec| (spec.name.clone(), Layout::Contiguous)).collect(),
-        strategy: Strategy::Regular,
+        values: Strategy::Regular,
         parameters: all,
         present,
     };
-    descriptor.check_size(schema)?;
+    schema.check_size(&descriptor)?;
     Ok(descriptor)
 }
 

@@ -7,14 +7,12 @@ pub mod sampler;
 pub mod shapes;
 pub mod values;
 
-use gpuemu_model::json::ToJson;
-use gpuemu_model::seed_text;
 use gpuemu_tensor::{DType, Tensor, TensorError};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use thiserror::Error;
 
-use crate::schema::{Domain, Parameters, Schema, Sizes, TensorSpec};
+use crate::schema::{Domain, Schema, TensorSpec};
+
+pub use gpuemu_model::case::{CaseDescriptor, GIVEN};
 
 pub use gpuemu_tensor::Layout;
 pub use sampler::{Coverage, Sampler};
@@ -23,59 +21,20 @@ pub use values::Strategy;
 /// The version of everything that turns a seed into bytes; a change of any of it changes this.
 pub const GENERATOR_VERSION: u32 = 1;
 
-/// In place of a version: the inputs were given, and nothing makes them again.
-pub const GIVEN: u32 = 0;
-
-/// Everything that decides a case's inputs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct CaseDescriptor {
-    /// Version of the generator.
-    pub generator: u32,
-    pub op: String,
-    /// Fingerprint of the op's schema.
-    pub schema: String,
-    /// The case seed; a string in JSON, where numbers lose their upper bits.
-    #[serde(with = "seed_text")]
-    pub seed: u64,
-    /// Dtype of the tensors whose dtype the signature leaves open.
-    pub dtype: DType,
-    pub sizes: Sizes,
-    /// Layout of each input, by name; contiguous where not named.
-    pub layouts: Vec<(String, Layout)>,
-    /// The value strategy, resolved.
-    pub strategy: Strategy,
-    pub parameters: Parameters,
-    /// Optional inputs and outputs that take part.
-    pub present: Vec<String>,
-}
-
-impl ToJson for CaseDescriptor {
-    fn to_json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
-    /// Every result carries one: not by way of a text.
-    fn to_json_value(&self) -> Result<Value, serde_json::Error> {
-        serde_json::to_value(self)
-    }
-}
-
-gpuemu_model::read_json!(CaseDescriptor);
-
 /// Elements that all tensors of a case may have together.
 pub const MOST_ELEMENTS: usize = 1 << 31;
 
 /// Entries that an empty tensor may have in its other dims: loops over them compute nothing and still take time.
 pub const MOST_ROWS: usize = 1 << 26;
 
-impl CaseDescriptor {
+impl Schema {
     /// Refuses sizes that nobody can compute, wherever they come from, before anything is allocated.
-    pub fn check_size(&self, schema: &Schema) -> Result<(), CaseError> {
-        let too_large = || CaseError::TooLarge { sizes: self.sizes.to_string() };
+    pub fn check_size(&self, case: &CaseDescriptor) -> Result<(), CaseError> {
+        let too_large = || CaseError::TooLarge { sizes: case.sizes.to_string() };
         let mut elements = 0usize;
-        for spec in schema.inputs.iter().chain(&schema.outputs).filter(|spec| self.has(spec)) {
-            let impossible = || CaseError::Shape { tensor: spec.name.clone(), sizes: self.sizes.to_string() };
-            let shape = spec.shape(&self.sizes).ok_or_else(impossible)?;
+        for spec in self.inputs.iter().chain(&self.outputs).filter(|spec| spec.is_in(case)) {
+            let impossible = || CaseError::Shape { tensor: spec.name.clone(), sizes: case.sizes.to_string() };
+            let shape = spec.shape(&case.sizes).ok_or_else(impossible)?;
             let occupied = shape.iter().filter(|size| **size > 0).fold(1usize, |all, size| all.saturating_mul(*size));
             if !shape.contains(&0) {
                 elements = elements.saturating_add(occupied);
@@ -86,21 +45,12 @@ impl CaseDescriptor {
         if elements > MOST_ELEMENTS { Err(too_large()) } else { Ok(()) }
     }
 
-    pub fn layout_of(&self, input: &str) -> Layout {
-        self.layouts.iter().find(|(name, _)| name == input).map_or(Layout::Contiguous, |(_, layout)| *layout)
-    }
-
-    /// Whether a tensor of the schema takes part.
-    pub fn has(&self, tensor: &TensorSpec) -> bool {
-        !tensor.optional || self.present.contains(&tensor.name)
-    }
-
     /// Layouts that are not contiguous, for reports: those that the inputs really have.
-    pub fn layout_summary(&self, schema: &Schema) -> String {
+    pub fn layout_summary(&self, case: &CaseDescriptor) -> String {
         let mut unusual = Vec::new();
-        for spec in schema.inputs.iter().filter(|spec| self.has(spec)) {
-            let shape = spec.shape(&self.sizes).unwrap_or_default();
-            let layout = self.layout_of(&spec.name).for_shape(&shape);
+        for spec in self.inputs.iter().filter(|spec| spec.is_in(case)) {
+            let shape = spec.shape(&case.sizes).unwrap_or_default();
+            let layout = case.layout_of(&spec.name).for_shape(&shape);
             if layout != Layout::Contiguous {
                 unusual.push(format!("{}:{layout}", spec.name));
             }
@@ -166,10 +116,10 @@ fn build(schema: &Schema, descriptor: &CaseDescriptor, recipe: Option<&values::R
     if descriptor.generator != GENERATOR_VERSION {
         return Err(CaseError::Generator { found: descriptor.generator });
     }
-    descriptor.check_size(schema)?;
+    schema.check_size(descriptor)?;
     let mut inputs = Vec::with_capacity(schema.inputs.len());
     for spec in &schema.inputs {
-        inputs.push(if descriptor.has(spec) { Some(input(spec, descriptor, recipe)?) } else { None });
+        inputs.push(if spec.is_in(descriptor) { Some(input(spec, descriptor, recipe)?) } else { None });
     }
     Ok(Case { descriptor: descriptor.clone(), inputs })
 }
@@ -182,7 +132,7 @@ fn input(spec: &TensorSpec, descriptor: &CaseDescriptor, given: Option<&values::
     let named = |source| CaseError::Tensor { tensor: spec.name.clone(), source: Box::new(source) };
     let stored = layout.stored_shape(&shape);
     let count = gpuemu_tensor::tensor::element_count(dtype, &stored).map_err(named)?;
-    let (seed, strategy) = (descriptor.seed, descriptor.strategy);
+    let (seed, strategy) = (descriptor.seed, descriptor.values);
     let recipe = match &spec.domain {
         _ if dtype == DType::Bool => values::flag_recipe(seed, &spec.name),
         Domain::Range { low, high, other } => {

@@ -127,7 +127,7 @@ impl Sampler {
             dtype,
             sizes,
             layouts: self.layouts(schema, seed),
-            strategy: self.strategy.resolve(seed),
+            values: self.strategy.resolve(seed),
             parameters,
             present: self.optional_tensors(schema, seed),
         }

@@ -132,7 +132,7 @@ impl<'a> Meter<'a> {
         match verdict.outcome {
             Outcome::Failed => return Err(failed(reason(&verdict))),
             // Of a case that follows from this one.
-            Outcome::Error => return Err(unanswered(verdict.undetermined.unwrap_or_default())),
+            Outcome::Error => return Err(unanswered(verdict.result.message.unwrap_or_default())),
             Outcome::Passed | Outcome::Undetermined => {}
         }
         let measured = errors_of(self.subject, case, &expectations, control).map_err(failed)?;
@@ -176,7 +176,7 @@ fn errors_of(
 ) -> Result<Vec<(DType, f64)>, String> {
     let outputs = run_case(subject, case, control).map_err(|error| error.to_string())?;
     let mut errors = Vec::new();
-    let specs = subject.schema().outputs.iter().filter(|spec| case.descriptor.has(spec));
+    let specs = subject.schema().outputs.iter().filter(|spec| spec.is_in(&case.descriptor));
     for ((spec, buffer), expectation) in specs.zip(&outputs).zip(expectations) {
         let (dtype, shape) = (spec.dtype_in(case.descriptor.dtype), spec.shape(&case.descriptor.sizes));
         if Some(buffer.shape()) != shape.as_deref() || buffer.dtype() != dtype {
@@ -186,7 +186,7 @@ fn errors_of(
         let bytes = buffer.contiguous_bytes();
         if is_measurable(dtype, &bytes, expectation) {
             let rule = Rule { tolerance: UNIT, ..subject.rule(dtype) };
-            errors.push((dtype, measure(&rule, &bytes, expectation).share));
+            errors.push((dtype, measure(&rule, &bytes, expectation).tolerance_share));
         }
     }
     Ok(errors)
@@ -202,7 +202,7 @@ fn is_measurable(dtype: DType, bytes: &[u8], expectation: &Expectation) -> bool 
 
 /// The dtype of each output and what the bound allows at its middle element, over 1 + |y|.
 fn bounds_of(subject: &Subject, case: &Case, expectations: &[Expectation]) -> Vec<(DType, f64)> {
-    let specs = subject.schema().outputs.iter().filter(|spec| case.descriptor.has(spec));
+    let specs = subject.schema().outputs.iter().filter(|spec| spec.is_in(&case.descriptor));
     let middle = |(spec, expectation): (&TensorSpec, &Expectation)| {
         let dtype = spec.dtype_in(case.descriptor.dtype);
         let allowed = allowance(&subject.rule(dtype), expectation);

@@ -6,7 +6,7 @@ use gpuemu_tensor::Tensor;
 
 use super::judge::{Prepared, Runs, blank, check_form, judge_outputs, runner_failed, settle, settle_expected};
 use super::subject::Subject;
-use crate::case::Case;
+use crate::case::{Case, CaseDescriptor};
 use crate::runner::{RunnerDescription, RunnerKind};
 use crate::verdict::{Outcome, Verdict};
 
@@ -24,9 +24,9 @@ pub fn submitted() -> RunnerDescription {
 }
 
 /// A verdict on given outputs before anything is known.
-pub(super) fn submitted_verdict(subject: &Subject, case: &Case) -> Verdict {
+pub(super) fn submitted_verdict(subject: &Subject, case: &CaseDescriptor) -> Verdict {
     let mut verdict = blank(subject, case, &submitted());
-    verdict.not_checked.extend(["determinism", "transformed cases"]);
+    verdict.not_checked.extend(["determinism", "transformed cases"].map(String::from));
     verdict
 }
 
@@ -34,17 +34,17 @@ pub(super) fn submitted_verdict(subject: &Subject, case: &Case) -> Verdict {
 /// a second one, or the memory of the first, is listed as not checked.
 pub fn judge_given(subject: &Subject, case: &Case, outputs: &[Tensor]) -> Verdict {
     let runner = submitted();
-    let mut verdict = submitted_verdict(subject, case);
+    let mut verdict = submitted_verdict(subject, &case.descriptor);
     let prepared = Prepared::new(subject, case, &runner);
     let count = prepared.outputs().count();
     // Outputs of the right form have the elements that the reference is about to be asked for.
     if outputs.len() == count {
         let wrong_form = |(spec, output): (_, &Tensor)| check_form(&prepared, spec, output.shape(), output.dtype());
-        verdict.findings.extend(prepared.outputs().zip(outputs).filter_map(wrong_form));
+        verdict.failures.extend(prepared.outputs().zip(outputs).filter_map(wrong_form));
     } else {
-        verdict.findings.push(runner_failed(format!("{} outputs were given, the op has {count}", outputs.len())));
+        verdict.failures.push(runner_failed(format!("{} outputs were given, the op has {count}", outputs.len())));
     }
-    if verdict.findings.is_empty() {
+    if verdict.failures.is_empty() {
         let Some(expectations) = settle_expected(subject.expect(case), &mut verdict) else { return verdict };
         let runs = Runs {
             first: outputs.iter().map(contiguous).collect(),
@@ -58,7 +58,7 @@ pub fn judge_given(subject: &Subject, case: &Case, outputs: &[Tensor]) -> Verdic
     if verdict.outcome == Outcome::Passed && verdict.elements.compared == 0 {
         // Alone, a case without an element is no evidence.
         verdict.outcome = Outcome::Undetermined;
-        verdict.undetermined = Some("there is no element to compare".to_string());
+        verdict.message = Some("there is no element to compare".to_string());
     }
     verdict
 }

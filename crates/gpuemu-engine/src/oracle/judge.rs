@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use gpuemu_model::report::ValidationResult;
 use gpuemu_tensor::rng::escalation_seed;
 use gpuemu_tensor::{DType, Stream, Tensor};
 
@@ -14,11 +15,11 @@ use super::measure::measure;
 use super::memory::{FIRST_POISON, SECOND_POISON, check_buffers, never_written};
 use super::subject::Subject;
 use super::{decoy, invariant, metamorphic, state, structure};
-use crate::case::{Case, materialise};
+use crate::case::{Case, CaseDescriptor, materialise};
 use crate::ops::{Expectation, OpError};
 use crate::runner::{Buffer, Invocation, Placement, Runner, RunnerDescription, RunnerError, run_guarded};
 use crate::schema::TensorSpec;
-use crate::verdict::{BugClass, Check, Discrimination, ElementCounts, Finding, LargestErrors, Outcome, Verdict};
+use crate::verdict::{BugClass, Check, Discrimination, ElementCounts, Finding, Outcome, Verdict};
 
 /// One case in this many has a call with other shapes between its two runs.
 const SEQUENCE_EVERY: u64 = 4;
@@ -38,7 +39,7 @@ impl<'a> Prepared<'a> {
     /// The outputs that take part.
     pub fn outputs(&self) -> impl Iterator<Item = &'a TensorSpec> {
         let descriptor = &self.case.descriptor;
-        self.subject.schema().outputs.iter().filter(|spec| descriptor.has(spec))
+        self.subject.schema().outputs.iter().filter(|spec| spec.is_in(descriptor))
     }
 
     /// What an input's buffer held before the run: runners without strides get contiguous copies.
@@ -97,9 +98,7 @@ pub fn judge_expected(
     if verdict.failed() {
         blame_layout(subject, case, runner, &mut verdict);
         state::explain(subject, case, runner, &mut verdict);
-        return verdict;
-    }
-    if verdict.outcome != Outcome::Error && (verdict.near || verdict.discrimination.is_weak()) {
+    } else if verdict.outcome != Outcome::Error && (verdict.near || verdict.discrimination.is_weak()) {
         escalate(subject, case, runner, &mut verdict);
     }
     verdict
@@ -119,7 +118,7 @@ fn blame_layout(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict
     // derived from this one have its layout: both are judged without.
     if judge_once(subject, &plain, subject.expect(&plain), runner, false).outcome == Outcome::Passed
         && judge_once(subject, case, subject.expect(case), runner, false).failed()
-        && let Some(finding) = verdict.findings.first_mut()
+        && let Some(finding) = verdict.failures.first_mut()
     {
         finding.bug_class = BugClass::Stride;
         finding.explanation.push_str("; right on a contiguous copy of the same inputs");
@@ -131,21 +130,21 @@ fn escalate(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: &m
     for (step, strategy) in subject.schema().amplifiers.iter().enumerate() {
         let mut descriptor = case.descriptor.clone();
         descriptor.seed = escalation_seed(case.descriptor.seed, step as u64);
-        descriptor.strategy = *strategy;
+        descriptor.values = *strategy;
         if !runner.covers(subject.schema(), &descriptor) {
             continue;
         }
         let Ok(extra) = materialise(subject.schema(), &descriptor) else { continue };
         let found = judge_once(subject, &extra, subject.expect(&extra), runner, false);
         if found.outcome == Outcome::Error {
-            (verdict.outcome, verdict.undetermined) = (found.outcome, found.undetermined);
+            (verdict.outcome, verdict.message) = (found.outcome, found.result.message);
             return;
         }
         verdict.escalated += 1;
         verdict.discrimination.rejected.extend(found.discrimination.rejected.iter().copied());
         if found.failed() {
             verdict.outcome = Outcome::Failed;
-            verdict.findings = found.findings;
+            verdict.failures = found.result.failures;
             verdict.failing_case = Some(Box::new(extra.descriptor));
             return;
         }
@@ -153,22 +152,19 @@ fn escalate(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: &m
 }
 
 /// A verdict before anything is known.
-pub(super) fn blank(subject: &Subject, case: &Case, runner: &RunnerDescription) -> Verdict {
-    Verdict {
-        case: case.descriptor.clone(),
-        outcome: Outcome::Passed,
-        findings: Vec::new(),
-        undetermined: None,
-        elements: ElementCounts::default(),
-        tolerance: subject.tolerance_of(case.descriptor.dtype),
-        near: false,
-        errors: LargestErrors::default(),
-        discrimination: Discrimination::default(),
-        escalated: 0,
-        failing_case: None,
-        runner: runner.clone(),
+pub(super) fn blank(subject: &Subject, descriptor: &CaseDescriptor, runner: &RunnerDescription) -> Verdict {
+    let schema = subject.schema();
+    let inputs = schema.inputs.iter().filter(|spec| spec.is_in(descriptor));
+    let shapes = inputs.filter_map(|spec| Some((spec.name.clone(), spec.shape(&descriptor.sizes)?)));
+    let result = ValidationResult {
+        shapes: shapes.collect(),
+        layout: schema.layout_summary(descriptor),
+        tolerance: subject.tolerance_of(descriptor.dtype).describe(),
+        runner: runner.name.clone(),
         not_checked: not_checked(runner),
-    }
+        ..ValidationResult::of(descriptor.clone())
+    };
+    Verdict { result, near: false, discrimination: Discrimination::default(), escalated: 0 }
 }
 
 /// What is expected of a case; where nothing is, the verdict says why.
@@ -181,7 +177,7 @@ pub(super) fn settle_expected(
         Err(error) => {
             let failed = matches!(error, OpError::ReferenceFailed { .. });
             verdict.outcome = if failed { Outcome::Error } else { Outcome::Undetermined };
-            verdict.undetermined = Some(error.to_string());
+            verdict.message = Some(error.to_string());
             None
         }
     }
@@ -189,11 +185,11 @@ pub(super) fn settle_expected(
 
 /// The outcome that the findings and counts of a verdict make.
 pub(super) fn settle(verdict: &mut Verdict) {
-    if !verdict.findings.is_empty() {
+    if !verdict.failures.is_empty() {
         verdict.outcome = Outcome::Failed;
     } else if verdict.outcome != Outcome::Error && verdict.elements.compared == 0 && verdict.elements.undetermined > 0 {
         verdict.outcome = Outcome::Undetermined;
-        verdict.undetermined = Some("no element could be judged".to_string());
+        verdict.message = Some("no element could be judged".to_string());
     }
 }
 
@@ -204,30 +200,30 @@ fn judge_once(
     runner: &mut dyn Runner,
     twins: bool,
 ) -> Verdict {
-    let mut verdict = blank(subject, case, runner.description());
+    let mut verdict = blank(subject, &case.descriptor, runner.description());
     let Some(expectations) = settle_expected(expected, &mut verdict) else { return verdict };
     let prepared = Prepared::new(subject, case, runner.description());
-    match run_twice(&prepared, runner, &mut verdict.findings) {
+    match run_twice(&prepared, runner, &mut verdict.failures) {
         Some(runs) => {
             if runs.surplus {
-                verdict.not_checked.push("optional outputs");
+                verdict.not_checked.push("optional outputs".to_string());
             }
-            verdict.not_checked.retain(|missing| !runs.looked_at.contains(missing));
+            verdict.not_checked.retain(|missing| !runs.looked_at.contains(missing.as_str()));
             judge_outputs(&prepared, &expectations, &runs, &mut verdict);
-            if let Some(last) = runs.second.filter(|_| verdict.findings.is_empty() && twins) {
+            if let Some(last) = runs.second.filter(|_| verdict.failures.is_empty() && twins) {
                 state::judge_refilled(subject, case, &last, runner, &mut verdict);
             }
         }
         None => verdict.outcome = Outcome::Failed,
     }
-    if verdict.findings.is_empty() && twins {
+    if verdict.failures.is_empty() && twins {
         judge_twin(subject, case, runner, &mut verdict);
     }
     settle(&mut verdict);
     verdict
 }
 
-fn not_checked(description: &RunnerDescription) -> Vec<&'static str> {
+fn not_checked(description: &RunnerDescription) -> Vec<String> {
     let mut missing = Vec::new();
     if !description.layouts {
         missing.push("layouts");
@@ -238,7 +234,7 @@ fn not_checked(description: &RunnerDescription) -> Vec<&'static str> {
     if !description.inputs_watched {
         missing.push("modified inputs");
     }
-    missing
+    missing.into_iter().map(String::from).collect()
 }
 
 /// The outputs of a case as contiguous bytes: of two runs, or of the one that was given.
@@ -394,26 +390,26 @@ pub(super) fn judge_outputs(
         if let Some(second) = second {
             let unwritten = never_written(first, second, rule.dtype.size());
             if !unwritten.is_empty() {
-                verdict.findings.push(structure::not_written(spec, expectation.values.len(), &unwritten));
+                verdict.failures.push(structure::not_written(spec, expectation.values.len(), &unwritten));
             }
         }
         let comparison = rule.compare(first, expectation);
         count(&mut verdict.elements, &comparison);
         verdict.near |= comparison.near;
         if subject.measured {
-            verdict.errors = verdict.errors.join(measure(&rule, first, expectation));
+            verdict.largest = verdict.largest.join(measure(&rule, first, expectation));
         }
         if comparison.mismatched > 0 {
             let finding = structure::describe(prepared, spec, &rule, first, expectation, &comparison);
-            verdict.findings.push(finding);
-        } else if let Some(second) = second.filter(|_| verdict.findings.is_empty()) {
-            judge_second_run(prepared, spec, &rule, first, second, expectation, &mut verdict.findings);
+            verdict.failures.push(finding);
+        } else if let Some(second) = second.filter(|_| verdict.failures.is_empty()) {
+            judge_second_run(prepared, spec, &rule, first, second, expectation, &mut verdict.failures);
         }
         let shape = spec.shape(&descriptor.sizes).unwrap_or_default();
         let broken = subject.invariants.iter();
         let broken = broken.filter_map(|one| invariant::check(*one, spec, &rule, &shape, first, expectation));
-        verdict.findings.extend(broken);
-        if verdict.findings.is_empty() && index == 0 {
+        verdict.failures.extend(broken);
+        if verdict.failures.is_empty() && index == 0 {
             let input = same_shape_input(prepared, spec);
             verdict.discrimination = decoy::discriminate(&rule, expectation, input.as_deref());
         }
@@ -466,7 +462,7 @@ fn judge_twin(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: 
     let expectations = match subject.expect(&twin.case) {
         Ok(expectations) => expectations,
         Err(error @ OpError::ReferenceFailed { .. }) => {
-            (verdict.outcome, verdict.undetermined) = (Outcome::Error, Some(error.to_string()));
+            (verdict.outcome, verdict.message) = (Outcome::Error, Some(error.to_string()));
             return;
         }
         Err(_) => return,
@@ -486,11 +482,11 @@ fn judge_twin(subject: &Subject, case: &Case, runner: &mut dyn Runner, verdict: 
     for mut finding in findings {
         if !finding.check.is_about_values() {
             // What a call did to memory has nothing to do with the property.
-            verdict.findings.push(finding);
+            verdict.failures.push(finding);
             continue;
         }
         finding.explanation = format!("{} ({}): {}", twin.property.name(), twin.transformation, finding.explanation);
         finding.check = Check::Metamorphic;
-        verdict.findings.push(finding);
+        verdict.failures.push(finding);
     }
 }

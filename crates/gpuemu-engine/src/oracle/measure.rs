@@ -48,7 +48,7 @@ fn measure_range(rule: &Rule, bytes: &[u8], expectation: &Expectation, range: st
             if absolute == 0.0 || !absolute.is_finite() || excuses.peek() == Some(&index) {
                 continue;
             }
-            largest = largest.join(errors_of(rule, bytes, expectation, index, absolute, largest.share));
+            largest = largest.join(errors_of(rule, bytes, expectation, index, absolute, largest.tolerance_share));
         }
     }
     largest
@@ -74,7 +74,12 @@ fn errors_of(
         if error == 0.0 { 0.0 } else { error / allowed }
     };
     let relative = if y == 0.0 { 0.0 } else { absolute / y.abs() };
-    LargestErrors { absolute, relative, ulps: absolute / ulp, share }
+    LargestErrors {
+        max_abs_diff: absolute,
+        max_rel_diff: relative,
+        max_ulp_diff: absolute / ulp,
+        tolerance_share: share,
+    }
 }
 
 #[cfg(test)]
@@ -94,8 +99,8 @@ mod tests {
         expectation.push_undetermined(7.0, "no finite bound");
         let out = Tensor::from_f64(DType::F32, vec![6], &[1.25, 100.5, 0.125, f64::NAN, f64::INFINITY, 900.0]).unwrap();
         let largest = measure(&rule, &out.to_contiguous_bytes(), &expectation);
-        assert_eq!((largest.absolute, largest.relative, largest.share), (0.5, 0.25, 1.0));
+        assert_eq!((largest.max_abs_diff, largest.max_rel_diff, largest.tolerance_share), (0.5, 0.25, 1.0));
         // 0 has the smallest ulp there is.
-        assert_eq!(largest.ulps, 0.125 / f64::from(f32::from_bits(1)));
+        assert_eq!(largest.max_ulp_diff, 0.125 / f64::from(f32::from_bits(1)));
     }
 }

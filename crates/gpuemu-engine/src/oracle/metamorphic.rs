@@ -43,7 +43,7 @@ pub fn transform(schema: &Schema, case: &Case, property: Property, stream: &mut 
         }
         Property::Linear { input } => {
             let mut descriptor = case.descriptor.clone();
-            descriptor.strategy = Strategy::Integers;
+            descriptor.values = Strategy::Integers;
             (materialise(schema, &descriptor).ok()?, format!("small whole numbers, {input} and all: sums are exact"))
         }
         Property::PermutationEquivariant => (reverse_batch(schema, case)?, "batch in reverse order".to_string()),

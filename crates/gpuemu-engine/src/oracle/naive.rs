@@ -72,7 +72,7 @@ impl NaiveSetting {
             dtype: self.dtype,
             sizes: self.sizes.clone(),
             layouts: Vec::new(),
-            strategy: Strategy::Regular,
+            values: Strategy::Regular,
             parameters: self.parameters.clone(),
             present: Vec::new(),
         }

@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use gpuemu_model::report::ValidationResult;
 use gpuemu_tensor::Tensor;
 use rayon::prelude::*;
 
@@ -42,7 +43,7 @@ pub fn divisible(subject: &Subject, descriptor: &CaseDescriptor) -> bool {
 }
 
 fn largest(schema: &Schema, descriptor: &CaseDescriptor) -> usize {
-    let tensors = schema.inputs.iter().chain(&schema.outputs).filter(|spec| descriptor.has(spec));
+    let tensors = schema.inputs.iter().chain(&schema.outputs).filter(|spec| spec.is_in(descriptor));
     tensors.map(|spec| elements(spec, descriptor)).max().unwrap_or(0)
 }
 
@@ -68,11 +69,13 @@ pub fn judge_parts(
     let passed: Result<Option<Vec<Passed>>, String> = (0..parts).into_par_iter().map(part).collect();
     let Some(mut passed) = passed? else { return Ok(None) };
     let Some(Passed { last: Some(mut verdict), .. }) = passed.pop() else { return Ok(None) };
-    verdict.case = descriptor.clone();
+    // What was judged is all of it, not the last part.
+    let Verdict { result: whole, .. } = submitted_verdict(subject, descriptor);
+    verdict.result = ValidationResult { elements: verdict.elements, largest: verdict.largest, ..whole };
     for part in passed {
         verdict.elements.compared += part.elements.compared;
         verdict.elements.excused += part.elements.excused;
-        verdict.errors = verdict.errors.join(part.errors);
+        verdict.largest = verdict.largest.join(part.errors);
     }
     Ok(Some(*verdict))
 }
@@ -97,12 +100,12 @@ fn judge_part(
     part.sizes.batch = vec![rows.len()];
     let mut inputs = Vec::with_capacity(schema.inputs.len());
     for (index, spec) in schema.inputs.iter().enumerate() {
-        let tensor = part.has(spec).then(|| read(Side::Input(index), rows.clone())).transpose()?;
+        let tensor = spec.is_in(&part).then(|| read(Side::Input(index), rows.clone())).transpose()?;
         inputs.push(tensor);
     }
     let case = Case { descriptor: part, inputs };
     let Ok(expectations) = subject.expect(&case) else { return Ok(None) };
-    let specs: Vec<&TensorSpec> = schema.outputs.iter().filter(|spec| descriptor.has(spec)).collect();
+    let specs: Vec<&TensorSpec> = schema.outputs.iter().filter(|spec| spec.is_in(descriptor)).collect();
     let mut outputs = Vec::with_capacity(specs.len());
     for place in 0..specs.len() {
         outputs.push(read(Side::Output(place), rows.clone())?);
@@ -110,7 +113,7 @@ fn judge_part(
     if last {
         let runner = submitted();
         let prepared = Prepared::new(subject, &case, &runner);
-        let mut verdict = submitted_verdict(subject, &case);
+        let mut verdict = submitted_verdict(subject, &case.descriptor);
         let first = outputs.iter().map(super::given::contiguous).collect();
         judge_outputs(
             &prepared,
@@ -118,9 +121,9 @@ fn judge_part(
             &Runs { first, second: None, surplus: false, looked_at: Default::default() },
             &mut verdict,
         );
-        let clean = verdict.findings.is_empty() && !verdict.near && verdict.elements.undetermined == 0;
+        let clean = verdict.failures.is_empty() && !verdict.near && verdict.elements.undetermined == 0;
         verdict.outcome = Outcome::Passed;
-        let (elements, errors) = (verdict.elements, verdict.errors);
+        let (elements, errors) = (verdict.elements, verdict.largest);
         return Ok(clean.then(|| Passed { elements, errors, last: Some(Box::new(verdict)) }));
     }
     let mut passed = Passed { elements: ElementCounts::default(), errors: LargestErrors::default(), last: None };

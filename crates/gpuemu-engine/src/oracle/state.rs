@@ -25,7 +25,7 @@ const OTHER_DATA: u64 = 1 << 32;
 fn other_data(subject: &Subject, case: &Case) -> Option<(Case, Result<Vec<Expectation>, OpError>)> {
     let mut descriptor = case.descriptor.clone();
     descriptor.seed = escalation_seed(case.descriptor.seed, OTHER_DATA);
-    descriptor.strategy = Strategy::Regular;
+    descriptor.values = Strategy::Regular;
     let other = materialise(subject.schema(), &descriptor).ok()?;
     let expected = subject.expect(&other);
     Some((other, expected))
@@ -55,7 +55,7 @@ pub(super) fn judge_refilled(
     let expectations = match expected {
         Ok(expectations) => expectations,
         Err(error @ OpError::ReferenceFailed { .. }) => {
-            (verdict.outcome, verdict.undetermined) = (Outcome::Error, Some(error.to_string()));
+            (verdict.outcome, verdict.message) = (Outcome::Error, Some(error.to_string()));
             return;
         }
         Err(_) => return,
@@ -95,7 +95,7 @@ pub(super) fn judge_refilled(
         }
         findings.push(finding);
     }
-    verdict.findings.append(&mut findings);
+    verdict.failures.append(&mut findings);
 }
 
 /// The input whose elements an output has, bit for bit.
@@ -135,7 +135,7 @@ pub(super) fn explain(subject: &Subject, case: &Case, runner: &mut dyn Runner, v
         (same && distinct)
             .then(|| (BugClass::Constant, "it is the same, bit for bit, for other inputs of that shape".to_string()))
     };
-    if let (Some((bug_class, words)), Some(finding)) = (explained, verdict.findings.first_mut()) {
+    if let (Some((bug_class, words)), Some(finding)) = (explained, verdict.failures.first_mut()) {
         finding.bug_class = bug_class;
         finding.explanation = format!("{}; {words}", finding.explanation);
     }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+pub use gpuemu_model::case::Sizes;
+use serde::Serialize;
 
 /// A named dim and how its sizes are sampled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -37,51 +38,6 @@ impl DimensionSpec {
 
     pub fn allows(&self, size: usize) -> bool {
         (self.minimum..=self.maximum).contains(&size) && (self.choices.is_empty() || self.choices.contains(&size))
-    }
-}
-
-/// The sizes of a case's dims: the named ones, and those that `...` stands for.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sizes {
-    /// Leading sizes that `...` stands for.
-    pub batch: Vec<usize>,
-    /// Sizes of named dims, in order of first appearance.
-    pub named: Vec<(String, usize)>,
-}
-
-impl Sizes {
-    /// The size of a named dim.
-    pub fn get(&self, name: &str) -> Option<usize> {
-        self.named.iter().find(|(known, _)| known == name).map(|(_, size)| *size)
-    }
-
-    /// Sets the size of a named dim.
-    pub fn set(&mut self, name: &str, size: usize) {
-        match self.named.iter_mut().find(|(known, _)| known == name) {
-            Some((_, old)) => *old = size,
-            None => self.named.push((name.to_string(), size)),
-        }
-    }
-
-    /// The product of the leading sizes.
-    pub fn batch_count(&self) -> usize {
-        self.batch.iter().product()
-    }
-}
-
-impl fmt::Display for Sizes {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut separator = "";
-        if !self.batch.is_empty() {
-            let batch: Vec<String> = self.batch.iter().map(ToString::to_string).collect();
-            write!(formatter, "...={}", batch.join("x"))?;
-            separator = " ";
-        }
-        for (name, size) in &self.named {
-            write!(formatter, "{separator}{name}={size}")?;
-            separator = " ";
-        }
-        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use gpuemu_tensor::DType;
 
 use super::dimension::{Expression, Sizes};
+use crate::case::CaseDescriptor;
 
 /// Which values a tensor may hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -102,6 +103,11 @@ impl TensorSpec {
             shape.push(expression.evaluate(sizes)?);
         }
         Some(shape)
+    }
+
+    /// Whether it takes part in a case.
+    pub fn is_in(&self, case: &CaseDescriptor) -> bool {
+        !self.optional || case.present.contains(&self.name)
     }
 
     /// Its dtype in a case of the given dtype.

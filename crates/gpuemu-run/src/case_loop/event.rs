@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use gpuemu_engine::{Case, Verdict};
-use gpuemu_model::report::{OpReport, ValidationResult};
+use gpuemu_model::report::OpReport;
 
 use crate::configured_op::ConfiguredOp;
 
@@ -26,8 +26,8 @@ pub struct Judged<'a> {
     /// Its place among the cases of the run.
     pub index: u64,
     pub case: &'a Case,
+    /// Its result says where it belongs, too.
     pub verdict: &'a Verdict,
-    pub result: &'a ValidationResult,
     /// Whether it passed when it was judged before: this verdict takes the place of that one.
     pub again: bool,
 }

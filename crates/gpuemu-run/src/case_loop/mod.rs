@@ -15,12 +15,12 @@ use gpuemu_engine::oracle::{judge, judge_expected};
 use gpuemu_engine::runner::Runner;
 use gpuemu_engine::{Case, Verdict};
 use gpuemu_model::finding::{BugClass, Outcome};
-use gpuemu_model::report::{OpReport, ValidationResult};
+use gpuemu_model::report::OpReport;
 use gpuemu_process::fault;
 
 use crate::configured_op::ConfiguredOp;
-use crate::result::{Context, result_of};
-use crate::tally::{MOST_COMPARED, Tally, facts_of, summary_of};
+use crate::result::{Context, complete};
+use crate::tally::{MOST_COMPARED, Tally, facts_of};
 use draw::{Drawn, each_case};
 
 pub use event::{Event, Judged, Sink, Stop};
@@ -128,12 +128,12 @@ impl Cases<'_> {
             self.broken()?;
         }
         fault!("case.result");
-        let result = result_of(subject, &case, &verdict, self.context);
+        complete(subject, &case, &mut verdict, self.context);
         fault!("case.tally");
-        self.tally.add_case(facts, summary_of(&verdict, &result), verdict.failed().then_some(&result));
-        self.judged(index, &case, &verdict, &result, false)?;
+        self.tally.add(facts, &verdict);
+        self.judged(index, &case, &verdict, false)?;
         if verdict.outcome == Outcome::Error {
-            return failed(verdict.undetermined.unwrap_or_default());
+            return failed(verdict.result.message.unwrap_or_default());
         }
         let has_failed = verdict.failed();
         let comes_back = self.passed.is_none() && self.runner.description().remembers;
@@ -143,15 +143,8 @@ impl Cases<'_> {
         ControlFlow::Continue(has_failed)
     }
 
-    fn judged(
-        &mut self,
-        index: u64,
-        case: &Case,
-        verdict: &Verdict,
-        result: &ValidationResult,
-        again: bool,
-    ) -> ControlFlow<Stop> {
-        self.sink.take(&Event::CaseJudged(Judged { op: self.op, index, case, verdict, result, again }))
+    fn judged(&mut self, index: u64, case: &Case, verdict: &Verdict, again: bool) -> ControlFlow<Stop> {
+        self.sink.take(&Event::CaseJudged(Judged { op: self.op, index, case, verdict, again }))
     }
 
     /// A failure of what runs the kernel is no verdict on it.
@@ -166,7 +159,7 @@ impl Cases<'_> {
         };
         self.explained = true;
         let (_, again) = repeat(&self.op.subject, earlier, self.runner, 1, Duration::ZERO);
-        if let (Some(_), Some(finding)) = (again, verdict.findings.first_mut()) {
+        if let (Some(_), Some(finding)) = (again, verdict.failures.first_mut()) {
             finding.bug_class = BugClass::FirstCallsOnly;
             finding.explanation.push_str(&format!(
                 "; the case with seed {}, which passed before, fails now too: right in the first calls only",
@@ -185,10 +178,10 @@ impl Cases<'_> {
         self.broken()?;
         let Some(finding) = finding else { return ControlFlow::Continue(()) };
         verdict.outcome = Outcome::Failed;
-        verdict.findings = vec![finding];
-        let result = result_of(&self.op.subject, &case, &verdict, self.context);
-        self.tally.fail(index, &verdict, &result);
-        self.judged(index, &case, &verdict, &result, true)
+        verdict.failures = vec![finding];
+        complete(&self.op.subject, &case, &mut verdict, self.context);
+        self.tally.fail(index, &verdict);
+        self.judged(index, &case, &verdict, true)
     }
 }
 

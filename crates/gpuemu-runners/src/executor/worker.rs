@@ -29,8 +29,8 @@ const WORKER: &str = concat!(
     include_str!("worker/loaded_files.py"),
     include_str!("worker/scripts.py"),
     include_str!("worker/arrays.py"),
-    include_str!("../../../../python/gpuemu/_watched_memory.py"),
-    include_str!("../../../../python/gpuemu/_watched_kernel.py"),
+    include_str!("../../../../python/gpuemu/_runs/watched_memory.py"),
+    include_str!("../../../../python/gpuemu/_launches/watched_kernel.py"),
     include_str!("worker/callables.py"),
     include_str!("worker/worker.py"),
 );

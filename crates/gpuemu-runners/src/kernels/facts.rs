@@ -49,7 +49,7 @@ impl CaseFacts {
         let mut tensors = Vec::new();
         let inputs = schema.inputs.iter().map(|spec| (spec, descriptor.layout_of(&spec.name)));
         let outputs = schema.outputs.iter().map(|spec| (spec, gpuemu_tensor::Layout::Contiguous));
-        for (spec, layout) in inputs.chain(outputs).filter(|(spec, _)| descriptor.has(spec)) {
+        for (spec, layout) in inputs.chain(outputs).filter(|(spec, _)| spec.is_in(descriptor)) {
             let shape = spec.shape(&descriptor.sizes)?;
             let layout = layout.for_shape(&shape);
             // Where elements would lie is what a layout makes of as many bytes.

@@ -1,26 +1,34 @@
 //! Baselines and artifacts: the last storing of a tag counts, whatever the names are.
 
-use gpuemu_store::{ArtifactBaselineRecord, ArtifactRecord, BaselineCase, BaselineRecord, BaselineTag, StoredOutcome};
+use gpuemu_model::CaseDescriptor;
+use gpuemu_model::finding::Outcome;
+use gpuemu_model::report::CaseSummary;
+use gpuemu_store::{ArtifactBaselineRecord, ArtifactRecord, BaselineRecord, BaselineTag};
+use gpuemu_tensor::DType;
 
-use crate::Home;
+use crate::{Home, measures};
 
 /// Names that begin with, end with or contain each other, and what ends a name in a key.
 const ODD_NAMES: [&str; 9] = ["", "a", "ab", "a\0", "a\0\0", "a\0\0b", "\0", "a\0\u{ff}", "tag with spaces/ä"];
 
-fn baseline(tag: &str, op: &str, time: u64, cases: usize) -> BaselineRecord {
-    let case = |number| BaselineCase {
-        descriptor: format!("{{\"index\":{number}}}"),
-        outcome: StoredOutcome::Passed,
-        max_abs: 0.5,
-        max_ulp: 1.0,
+fn baseline(tag: &str, op: &str, time: u64, cases: u64) -> BaselineRecord {
+    let case = |number| CaseSummary {
+        outcome: Outcome::Passed,
+        max_abs_diff: 0.5,
+        max_ulp_diff: 1.0,
+        case: CaseDescriptor::of(op, DType::F32, number),
     };
+    let cases = (0..cases).map(case).collect();
     let (project, tag, op) = ("p".to_string(), tag.to_string(), op.to_string());
-    BaselineRecord { project, tag, op, time, run: 1, base_seed: 42, cases: (0..cases).map(case).collect() }
+    BaselineRecord { project, tag, op, time, run: 1, base_seed: 42, cases }
 }
 
-fn artifact(kernel: &str, time: u64, metrics: &str) -> ArtifactRecord {
-    let (project, kernel, metrics) = ("p".to_string(), kernel.to_string(), metrics.to_string());
-    ArtifactRecord { project, kernel, time, metrics }
+fn artifact(kernel: &str, time: u64, registers: u64) -> ArtifactRecord {
+    ArtifactRecord { project: "p".to_string(), kernel: kernel.to_string(), time, metrics: measures(registers) }
+}
+
+fn pinned(tag: &str, artifact: ArtifactRecord) -> ArtifactBaselineRecord {
+    ArtifactBaselineRecord { tag: tag.to_string(), artifact }
 }
 
 #[test]
@@ -55,27 +63,24 @@ fn the_last_storing_of_a_tag_counts_and_older_ones_stay() {
 fn no_tag_or_kernel_is_taken_for_another() {
     let home = Home::new();
     let store = &home.store;
-    for (number, name) in ODD_NAMES.iter().enumerate() {
-        let time = 100 + number as u64;
-        let pinned = |kernel: &str| ArtifactBaselineRecord {
-            project: "p".to_string(),
-            tag: (*name).to_string(),
-            kernel: kernel.to_string(),
-            time,
-            metrics: format!("{number}"),
-        };
+    for (number, name) in (0..).zip(ODD_NAMES) {
+        let time = 100 + number;
+        let pinned = |kernel: &str| pinned(name, artifact(kernel, time, number));
         let ops: Vec<BaselineRecord> = ODD_NAMES.iter().map(|op| baseline(name, op, time, number)).collect();
         store.put_baseline(&ops, &ODD_NAMES.map(pinned)).unwrap();
-        store.put_artifact(&artifact(name, time, "{}")).unwrap();
+        store.put_artifact(&artifact(name, time, 1)).unwrap();
     }
-    for (number, name) in ODD_NAMES.iter().enumerate() {
+    for (number, name) in (0..).zip(ODD_NAMES) {
         let found = store.baseline("p", name).unwrap();
         assert_eq!(found.len(), ODD_NAMES.len());
-        assert!(found.iter().all(|found| found.tag == *name && found.cases.len() == number), "{name:?}");
+        assert!(found.iter().all(|found| found.tag == name && found.cases.len() as u64 == number), "{name:?}");
         let kernels = store.artifact_baseline("p", name).unwrap();
         assert_eq!(kernels.len(), ODD_NAMES.len());
-        assert!(kernels.iter().all(|found| found.tag == *name && found.metrics == format!("{number}")), "{name:?}");
-        assert_eq!(store.artifacts("p", Some(name), 9).unwrap(), [artifact(name, 100 + number as u64, "{}")]);
+        assert!(
+            kernels.iter().all(|found| found.tag == name && found.artifact.metrics == measures(number)),
+            "{name:?}"
+        );
+        assert_eq!(store.artifacts("p", Some(name), 9).unwrap(), [artifact(name, 100 + number, 1)]);
     }
     let tags: Vec<String> = store.baseline_tags("p").unwrap().into_iter().map(|found| found.tag).collect();
     assert!(tags.iter().eq(ODD_NAMES.iter().rev()), "{tags:?}");
@@ -87,13 +92,7 @@ fn no_tag_or_kernel_is_taken_for_another() {
 fn ops_and_kernels_of_one_tag_count_together() {
     let home = Home::new();
     let store = &home.store;
-    let pinned = |time: u64| ArtifactBaselineRecord {
-        project: "p".to_string(),
-        tag: "main".to_string(),
-        kernel: "softmax_kernel".to_string(),
-        time,
-        metrics: "{}".to_string(),
-    };
+    let pinned = |time: u64| pinned("main", artifact("softmax_kernel", time, 1));
     let tag = |time, ops, cases, kernels| BaselineTag { tag: "main".to_string(), time, ops, cases, kernels };
     // Kernels alone are a baseline.
     store.put_baseline(&[], &[pinned(5)]).unwrap();
@@ -116,7 +115,7 @@ fn artifacts_are_listed_newest_first_over_all_kernels() {
     let home = Home::new();
     let store = &home.store;
     for (kernel, time) in [("b", 5), ("a", 1), ("a", 300), ("c", 5), ("b", 299), ("a", 5)] {
-        store.put_artifact(&artifact(kernel, time, "{}")).unwrap();
+        store.put_artifact(&artifact(kernel, time, 1)).unwrap();
     }
     let listed = |kernel, limit| {
         let found = store.artifacts("p", kernel, limit).unwrap();
@@ -131,6 +130,6 @@ fn artifacts_are_listed_newest_first_over_all_kernels() {
     assert_eq!(listed(Some("a"), 2), named(&[("a", 300), ("a", 5)]));
     assert_eq!(listed(Some("d"), 2), []);
     // Two of one kernel and one moment are both kept.
-    store.put_artifact(&artifact("c", 5, "{\"registers\":64}")).unwrap();
+    store.put_artifact(&artifact("c", 5, 64)).unwrap();
     assert_eq!(listed(Some("c"), 9).len(), 2);
 }

@@ -65,7 +65,7 @@ fn what_was_acknowledged_survives_kill_minus_nine() {
     let store = Store::open(&path).unwrap();
     let found = store.results("p", &everything()).unwrap();
     let kept = |op: &str| {
-        let of_op = found.iter().filter(|record| record.op == op);
+        let of_op = found.iter().filter(|record| record.result.op == op);
         of_op.map(|record| (record.run, record.index)).collect::<HashSet<(u64, u64)>>()
     };
     let lost: Vec<_> = acknowledged.difference(&kept("x")).copied().collect();

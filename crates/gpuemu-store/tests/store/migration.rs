@@ -2,11 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use gpuemu_store::{ResultQuery, ResultRecord, Store, StoreCounts, StoreError, StoredOutcome};
+use gpuemu_model::CaseDescriptor;
+use gpuemu_model::finding::{LargestErrors, Outcome};
+use gpuemu_model::report::ValidationResult;
+use gpuemu_store::{ResultQuery, ResultRecord, SCHEMA_VERSION, Store, StoreCounts, StoreError};
+use gpuemu_tensor::DType;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition, TableHandle};
 use tempfile::TempDir;
 
-use crate::{everything, record};
+use crate::{everything, record, with};
 
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const RESULTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("results");
@@ -34,44 +38,36 @@ fn content(path: &Path) -> Content {
 }
 
 #[test]
-fn a_store_of_version_1_is_brought_to_version_2() {
+fn a_store_of_version_1_is_brought_to_the_newest() {
     let folder = TempDir::new().unwrap();
     let path = old_store(&folder);
     assert_eq!((content(&path).0, content(&path).2.len()), (1, 3));
     let store = Store::open(&path).unwrap();
     let found = store.results(PROJECT, &everything()).unwrap();
-    let places: Vec<(u64, &str, u64)> = found.iter().map(|found| (found.run, found.op.as_str(), found.index)).collect();
+    let places: Vec<(u64, &str, u64)> =
+        found.iter().map(|found| (found.run, found.result.op.as_str(), found.index)).collect();
     assert_eq!(places, [(2, "softmax", 4), (1, "softmax", 0), (1, "matmul", 0)]);
+    // Of the errors only the share was kept: zero would claim that there were none.
     let failed = &found[0];
-    assert!(failed.max_abs.is_nan() && failed.max_rel.is_nan() && failed.max_ulp.is_nan());
-    let comparable = ResultRecord { max_abs: 0.0, max_rel: 0.0, max_ulp: 0.0, ..failed.clone() };
-    let wanted = ResultRecord {
-        project: PROJECT.to_string(),
-        run: 2,
-        op: "softmax".to_string(),
-        index: 4,
-        seed: u64::MAX - 4,
-        dtype: "bfloat16".to_string(),
+    let largest = failed.result.largest;
+    assert!(largest.max_abs_diff.is_nan() && largest.max_rel_diff.is_nan() && largest.max_ulp_diff.is_nan());
+    assert_eq!(largest.tolerance_share, 17.5);
+    let comparable = with(failed.clone(), |result| result.largest = LargestErrors::default());
+    let wanted = ValidationResult {
+        outcome: Outcome::Failed,
+        passed: false,
         sizes: "M=3, N=1025".to_string(),
-        layout: String::new(),
-        strategy: String::new(),
-        outcome: StoredOutcome::Failed,
-        check: "value".to_string(),
-        largest_share: 17.5,
-        max_abs: 0.0,
-        max_rel: 0.0,
-        max_ulp: 0.0,
-        runner: String::new(),
-        base_seed: 0,
-        descriptor: "{\"op\":\"softmax\",\"seed\":\"18446744073709551611\"}".to_string(),
+        values: String::new(),
+        run: Some(2),
         time: 1_800_000_000_004,
+        replay: "gpuemu reproduce 18446744073709551611 --op softmax".to_string(),
+        ..ValidationResult::of(CaseDescriptor::of("softmax", DType::BF16, u64::MAX - 4))
     };
-    assert_eq!(comparable, wanted);
-    assert_eq!((found[1].outcome, found[1].descriptor.as_str()), (StoredOutcome::Passed, ""));
+    assert_eq!(comparable, ResultRecord::of(&wanted, PROJECT, 2, 4, 0));
+    assert_eq!((found[1].result.outcome, found[1].result.case.schema.as_str()), (Outcome::Passed, ""));
     let failures = store.failures(PROJECT, &everything()).unwrap();
     assert_eq!(failures.len(), 1);
-    assert_eq!(failures[0].result.descriptor, wanted.descriptor);
-    assert_eq!(failures[0].verdict, "{\"verdict\":\"failed\"}");
+    assert_eq!(failures[0].result.result.case, wanted.case);
     assert_eq!(failures[0].snapshot.tensors().unwrap(), []);
 
     // It is as good as a new one: sought by op and time, written to, and opened again.
@@ -81,7 +77,7 @@ fn a_store_of_version_1_is_brought_to_version_2() {
     store.append(&[record(PROJECT, 3, "softmax", 0, 0)], &[]).unwrap();
     drop(store);
     let (version, names, rows) = content(&path);
-    assert_eq!((version, rows.len()), (2, 4));
+    assert_eq!((version, rows.len()), (u64::from(SCHEMA_VERSION), 4));
     let all =
         ["artifact_baselines", "artifacts", "baselines", "campaigns", "failures", "meta", "op_runs", "results", "runs"];
     assert_eq!(names, all);

@@ -1,8 +1,9 @@
 //! What can be asked of results and failures.
 
-use gpuemu_store::{FailureRecord, ResultQuery, ResultRecord, StoredOutcome};
+use gpuemu_model::finding::Outcome;
+use gpuemu_store::{FailureRecord, ResultQuery, ResultRecord};
 
-use crate::{Home, everything, failure, record};
+use crate::{Home, everything, failure, record, with};
 
 /// Three runs of three ops: run 10 has no `b`, run 300 (above a byte's range) only `b` and its neighbours in name.
 fn home() -> Home {
@@ -11,21 +12,22 @@ fn home() -> Home {
     for (run, ops) in [(10, &["a", "c"][..]), (20, &["a", "b", "c"]), (300, &["", "a\0", "b", "bb"])] {
         for (place, op) in ops.iter().enumerate() {
             for index in 0..4 {
-                let outcome = if index == 2 { StoredOutcome::Failed } else { StoredOutcome::Passed };
+                let outcome = if index == 2 { Outcome::Failed } else { Outcome::Passed };
                 let index = index + 4 * place as u64;
                 let time = 1_000_000 + run * 10 + index;
-                results.push(ResultRecord { outcome, time, ..record("p", run, op, index, index % 4) });
+                let record = record("p", run, op, index, index % 4);
+                results.push(with(record, |result| (result.outcome, result.time) = (outcome, time)));
             }
         }
     }
-    let failed = results.iter().filter(|record| record.outcome == StoredOutcome::Failed);
+    let failed = results.iter().filter(|record| record.result.outcome == Outcome::Failed);
     let failures: Vec<FailureRecord> = failed.cloned().map(failure).collect();
     home.store.append(&results, &failures).unwrap();
     home
 }
 
 fn places(results: &[ResultRecord]) -> Vec<(u64, &str, u64)> {
-    results.iter().map(|record| (record.run, record.op.as_str(), record.index)).collect()
+    results.iter().map(|record| (record.run, record.result.op.as_str(), record.index)).collect()
 }
 
 #[test]
@@ -34,7 +36,9 @@ fn results_are_found_by_op_time_outcome_and_seed_newest_first() {
     let ask = |query: &ResultQuery| home.store.results("p", query).unwrap();
     let all = ask(&everything());
     assert_eq!(all.len(), 36);
-    assert!(all.is_sorted_by(|one, next| (one.run, &one.op, one.index) > (next.run, &next.op, next.index)));
+    assert!(
+        all.is_sorted_by(|one, next| (one.run, &one.result.op, one.index) > (next.run, &next.result.op, next.index))
+    );
     let queries = [
         ResultQuery { op: Some("b".to_string()), ..everything() },
         ResultQuery { op: Some("a".to_string()), limit: 5, ..everything() },
@@ -44,14 +48,14 @@ fn results_are_found_by_op_time_outcome_and_seed_newest_first() {
         ResultQuery { since: Some(1_000_203), ..everything() },
         ResultQuery { since: Some(0), limit: 7, ..everything() },
         ResultQuery { since: Some(u64::MAX), ..everything() },
-        ResultQuery { outcome: Some(StoredOutcome::Failed), ..everything() },
-        ResultQuery { outcome: Some(StoredOutcome::Error), ..everything() },
+        ResultQuery { outcome: Some(Outcome::Failed), ..everything() },
+        ResultQuery { outcome: Some(Outcome::Error), ..everything() },
         ResultQuery { seed: Some(3), ..everything() },
         ResultQuery { limit: 0, ..everything() },
         ResultQuery {
             op: Some("b".to_string()),
             since: Some(1_000_205),
-            outcome: Some(StoredOutcome::Passed),
+            outcome: Some(Outcome::Passed),
             seed: Some(1),
             limit: 2,
             ..everything()
@@ -63,17 +67,18 @@ fn results_are_found_by_op_time_outcome_and_seed_newest_first() {
     ];
     for query in queries {
         let meets = |record: &&ResultRecord| {
-            query.op.as_ref().is_none_or(|op| *op == record.op)
-                && query.since.is_none_or(|since| record.time >= since)
-                && query.outcome.is_none_or(|outcome| record.outcome == outcome)
-                && query.seed.is_none_or(|seed| record.seed == seed)
+            let result = &record.result;
+            query.op.as_ref().is_none_or(|op| *op == result.op)
+                && query.since.is_none_or(|since| result.time >= since)
+                && query.outcome.is_none_or(|outcome| result.outcome == outcome)
+                && query.seed.is_none_or(|seed| result.seed == seed)
                 && query.run.is_none_or(|run| record.run == run)
-                && query.runner.as_ref().is_none_or(|runner| *runner == record.runner)
+                && query.runner.as_ref().is_none_or(|runner| *runner == result.runner)
         };
         let wanted: Vec<ResultRecord> = all.iter().filter(meets).take(query.limit).cloned().collect();
         assert_eq!(ask(&query), wanted, "{query:?}");
         let failures = home.store.failures("p", &query).unwrap();
-        let failed = |record: &&ResultRecord| record.outcome == StoredOutcome::Failed;
+        let failed = |record: &&ResultRecord| record.result.outcome == Outcome::Failed;
         let wanted: Vec<ResultRecord> = all.iter().filter(meets).filter(failed).take(query.limit).cloned().collect();
         let found: Vec<ResultRecord> = failures.into_iter().map(|failure| failure.result).collect();
         assert_eq!(places(&found), places(&wanted), "{query:?}");
@@ -86,11 +91,8 @@ fn the_number_of_a_run_is_not_taken_for_the_time_of_its_records() {
     let run = home.store.next_run();
     let now = run / 1000;
     // A run of chosen number with a new record, and one numbered far ahead with an old record.
-    let odd = [
-        ResultRecord { time: now, ..record("p", 5, "x", 0, 0) },
-        ResultRecord { time: now + 3, ..record("p", run, "x", 0, 0) },
-        ResultRecord { time: now - 100_000, ..record("p", run + 1_000_000_000, "x", 0, 0) },
-    ];
+    let odd = [(now, 5), (now + 3, run), (now - 100_000, run + 1_000_000_000)];
+    let odd = odd.map(|(time, run)| with(record("p", run, "x", 0, 0), |result| result.time = time));
     home.store.append(&odd, &[]).unwrap();
     let since = |since| {
         let found = home.store.results("p", &ResultQuery { since: Some(since), ..everything() }).unwrap();

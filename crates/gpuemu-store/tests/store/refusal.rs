@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use gpuemu_store::{ResultRecord, SCHEMA_VERSION, Store, StoreError};
+use gpuemu_store::{SCHEMA_VERSION, Store, StoreError};
 use redb::{Database, TableDefinition};
 use tempfile::TempDir;
 
-use crate::{Home, everything, record};
+use crate::{Home, everything, record, with};
 
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 
@@ -118,7 +118,7 @@ fn a_folder_that_is_missing_or_not_writable_is_named() {
 fn write_until_full(path: &Path) {
     let store = Store::open(path).unwrap();
     for index in 0..10_000 {
-        let large = ResultRecord { descriptor: "x".repeat(10_000), ..record("p", 1, "x", index, 0) };
+        let large = with(record("p", 1, "x", index, 0), |result| result.case.schema = "x".repeat(10_000));
         match store.append(&[large], &[]) {
             Ok(()) => println!("acknowledged {index}"),
             Err(error) => {

@@ -1,11 +1,11 @@
 //! Forgetting: only what passed, only what is old, and never so long that writers wait.
 
-use gpuemu_store::{BaselineRecord, ResultRecord, StoredOutcome};
+use gpuemu_model::finding::Outcome;
+use gpuemu_store::{BaselineRecord, ResultRecord};
 
-use crate::{Home, everything, failure, record};
+use crate::{Home, everything, failure, record, with};
 
-const OUTCOMES: [StoredOutcome; 4] =
-    [StoredOutcome::Passed, StoredOutcome::Failed, StoredOutcome::Undetermined, StoredOutcome::Error];
+const OUTCOMES: [Outcome; 4] = [Outcome::Passed, Outcome::Failed, Outcome::Undetermined, Outcome::Error];
 
 #[test]
 fn only_old_results_that_passed_are_removed() {
@@ -18,7 +18,8 @@ fn only_old_results_that_passed_are_removed() {
             for (index, outcome) in OUTCOMES.into_iter().cycle().take(40).enumerate() {
                 let index = index as u64;
                 let time = 1_800_000_000_000 + index;
-                results.push(ResultRecord { outcome, time, ..record(project, run, "x", index, 0) });
+                let record = record(project, run, "x", index, 0);
+                results.push(with(record, |result| (result.outcome, result.time) = (outcome, time)));
             }
         }
     }
@@ -30,7 +31,7 @@ fn only_old_results_that_passed_are_removed() {
         .unwrap();
 
     let oldest = 1_800_000_000_020;
-    let stays = |record: &&ResultRecord| record.outcome != StoredOutcome::Passed || record.time >= oldest;
+    let stays = |record: &&ResultRecord| record.result.outcome != Outcome::Passed || record.result.time >= oldest;
     assert_eq!(store.retain(Some("none"), u64::MAX).unwrap(), 0);
     assert_eq!(store.retain(Some("p"), 1_800_000_000_000).unwrap(), 0);
     assert_eq!(store.retain(Some("p"), oldest).unwrap(), 15);
@@ -55,7 +56,7 @@ fn more_than_one_transaction_of_them_are_removed_while_others_write() {
     let home = Home::new();
     let store = &home.store;
     let old: Vec<ResultRecord> = (0..25_000)
-        .map(|index| ResultRecord { time: 5, ..record(["p", "q"][index as usize % 2], 5_000, "x", index, 0) })
+        .map(|index| with(record(["p", "q"][index as usize % 2], 5_000, "x", index, 0), |result| result.time = 5))
         .collect();
     store.append(&old, &[]).unwrap();
     std::thread::scope(|scope| {

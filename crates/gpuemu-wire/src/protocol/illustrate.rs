@@ -1,12 +1,12 @@
 //! Showing what is wrong with a case: the errors of its output as a picture, and its smallest form.
 
+use gpuemu_model::case::CaseDescriptor;
 use gpuemu_model::picture::ErrorPicture;
 use gpuemu_model::report::ValidationResult;
 use gpuemu_model::schema::JsonSchema;
 use gpuemu_model::seed_text;
 use gpuemu_model::settings::{FuzzConfig, ProjectReference};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::response::Neighbour;
 
@@ -27,7 +27,7 @@ pub struct Illustrate {
     pub config: FuzzConfig,
     /// Everything that decided the case that failed; where the seed stands for another one now, there is an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub case: Option<Value>,
+    pub case: Option<CaseDescriptor>,
     /// Whether to look for its smallest form too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub minimize: bool,

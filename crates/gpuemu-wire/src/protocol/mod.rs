@@ -24,17 +24,8 @@ pub use response::{
     Replayed, Response, TestCase, TreeCounts,
 };
 
-gpuemu_model::write_json!(
-    BaselineSummary,
-    CalibrationReport,
-    CampaignStatus,
-    Illustration,
-    Minimized,
-    Replayed,
-    Request,
-    Response
-);
-gpuemu_model::read_json!(CampaignStatus, Request, Response);
+gpuemu_model::write_json!(BaselineSummary, CalibrationReport, Illustration, Minimized, Replayed, Request, Response);
+gpuemu_model::read_json!(Request, Response);
 
 /// The version of the messages. Clients and daemon of different versions do not talk to each other.
 pub const PROTOCOL_VERSION: u32 = 1;

@@ -104,6 +104,38 @@ pub enum Request {
     ListJobs,
 }
 
+macro_rules! jobs {
+    ($($kind:ident),+ $(,)?) => {
+        impl Request {
+            /// The types of requests that can be done in the background.
+            pub const JOBS: &[&str] = &[$(stringify!($kind)),+];
+
+            /// Its type, if it can be done in the background.
+            pub fn job_kind(&self) -> Option<&'static str> {
+                match self {
+                    $(Self::$kind(_) => Some(stringify!($kind)),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+jobs!(
+    FuzzOp,
+    RunCi,
+    Minimize,
+    ReplayFailures,
+    StoreBaseline,
+    CompareBaseline,
+    Reproduce,
+    Inspect,
+    Illustrate,
+    InspectKernels,
+    Calibrate,
+    GatherEvidence
+);
+
 /// A request that needs nothing but a project.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use gpuemu_config::Failure;
 use gpuemu_model::artifact::ArtifactReport;
+use gpuemu_model::case::CaseDescriptor;
 use gpuemu_model::error_code::ErrorCode;
 use gpuemu_model::evidence::OpEvidence;
 use gpuemu_model::report::{ComparisonReport, RunReport, StoredRun, ValidationResult};
@@ -257,7 +258,7 @@ pub struct Inspection {
     pub steps: Vec<InspectionStep>,
     /// Everything that decides the case whose tensors follow: the extra case that failed, where the case
     /// itself did not.
-    pub shown: Value,
+    pub shown: CaseDescriptor,
     /// Its inputs, as the op got them: strides and gaps included where it sees them.
     pub inputs: NamedTensorData,
     /// Arguments that are not tensors, as the op got them.
@@ -332,7 +333,7 @@ pub struct TestCase {
     /// Arguments that are not tensors.
     pub kwargs: Map<String, Value>,
     /// Everything that decides it.
-    pub case: Value,
+    pub case: CaseDescriptor,
 }
 
 /// What a job does.

@@ -21,7 +21,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
-            ExitCode::from(2)
+            let waited_for = arguments.detached && error.is_in_use();
+            ExitCode::from(if waited_for { gpuemu_wire::start::IN_USE } else { 2 })
         }
     }
 }

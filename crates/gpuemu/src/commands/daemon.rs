@@ -7,12 +7,13 @@ use clap::Subcommand;
 use gpuemu_config::Environment;
 use gpuemu_daemon::home::{is_free, log_file};
 use gpuemu_wire::protocol::{Request, Response};
+use gpuemu_wire::start;
 use serde_json::json;
 
 use crate::exit_code;
 use crate::expected_error::ExpectedError;
 use crate::format::{Format, write_json, write_text};
-use crate::session::{GlobalOptions, connect, connect_or_start};
+use crate::session::{GlobalOptions, connect, connect_or_start, note};
 
 /// How long the daemon may take to end.
 const STOP_TIME: Duration = Duration::from_secs(10);
@@ -78,9 +79,15 @@ pub fn run(arguments: &Arguments, options: &GlobalOptions) -> Result<u8, Expecte
 }
 
 fn foreground(environment: Environment, log_to_stderr: bool) -> Result<u8, ExpectedError> {
-    let ended = gpuemu_daemon::lifecycle::run(environment, log_to_stderr);
-    ended.map_err(|error| ExpectedError::plain(error.to_string()))?;
-    Ok(exit_code::PASSED)
+    match gpuemu_daemon::lifecycle::run(environment, log_to_stderr) {
+        Ok(()) => Ok(exit_code::PASSED),
+        // Whoever started it in the background tries again for a while.
+        Err(error) if !log_to_stderr && error.is_in_use() => {
+            note(&format!("error: {error}"));
+            Ok(start::IN_USE)
+        }
+        Err(error) => Err(ExpectedError::plain(error.to_string())),
+    }
 }
 
 fn stop(environment: &Environment) -> Result<u8, ExpectedError> {

@@ -221,7 +221,7 @@ fn add_failures(issues: &mut Vec<Issue>, op: &OpReport, roots: &Roots) {
 fn failed_check(op: &OpReport, group: &Group<'_>, roots: &Roots) -> Option<Issue> {
     // The case that shows it best is the one that is furthest off.
     let share = |result: &ValidationResult| {
-        if result.tolerance_share.is_nan() { f64::INFINITY } else { result.tolerance_share }
+        if result.largest.tolerance_share.is_nan() { f64::INFINITY } else { result.largest.tolerance_share }
     };
     let worst = |best: (&'_ ValidationResult, _), next: (&'_ ValidationResult, _)| share(next.0) > share(best.0);
     let mut found = group.found.iter().copied();

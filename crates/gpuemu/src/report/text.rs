@@ -93,10 +93,10 @@ fn write_op(text: &mut String, op: &OpReport, width: usize) -> std::fmt::Result 
             "{failed}{} cases{verb}, {}, largest error {}",
             op.cases,
             dtypes.join(" "),
-            number(op.max_abs_diff)
+            number(op.largest.max_abs_diff)
         )?;
         if op.failed == 0 {
-            write!(text, " ({:.2} of the tolerance)", op.tolerance_share)?;
+            write!(text, " ({:.2} of the tolerance)", op.largest.tolerance_share)?;
         }
         write!(text, ", {}", op.runner)?;
     }
@@ -181,11 +181,11 @@ pub fn result(result: &ValidationResult) -> String {
     if let Some(message) = &result.message {
         let _ = writeln!(text, "  {message}");
     }
-    let largest = number(result.max_abs_diff);
+    let largest = number(result.largest.max_abs_diff);
     let _ = writeln!(
         text,
         "  largest error {largest} ({:.2} of {}), {}",
-        result.tolerance_share, result.tolerance, result.runner
+        result.largest.tolerance_share, result.tolerance, result.runner
     );
     if !result.not_checked.is_empty() {
         let _ = writeln!(text, "  not checked: {}", result.not_checked.join(", "));

@@ -3,7 +3,8 @@
 
 use std::path::PathBuf;
 
-use gpuemu_store::{ResultQuery, ResultRecord, RunRecord, Store, StoredOutcome};
+use gpuemu_model::finding::Outcome;
+use gpuemu_store::{ResultQuery, ResultRecord, RunRecord, Store};
 use gpuemu_tensor::Stream;
 use serde_json::Value;
 
@@ -199,8 +200,8 @@ fn one_failure_among_ten_thousand_results_is_a_failure() {
         let mut records = Vec::new();
         for index in 0..10_000 {
             let mut record = sample.clone();
-            (record.run, record.index, record.seed) = (run, index, index);
-            record.outcome = if index == 7_919 { StoredOutcome::Failed } else { StoredOutcome::Passed };
+            (record.run, record.index, record.result.seed) = (run, index, index);
+            record.result.outcome = if index == 7_919 { Outcome::Failed } else { Outcome::Passed };
             records.push(record);
         }
         store.append(&records, &[]).unwrap();
@@ -230,9 +231,7 @@ fn what_is_not_known_of_a_case_or_a_kernel_keeps_a_report_from_passing() {
     // As if another generator had drawn the case: its inputs cannot be made again.
     let version = |record: &mut ResultRecord| {
         if record.index == 3 {
-            let mut case: Value = serde_json::from_str(&record.descriptor).unwrap();
-            case["generator"] = 77.into();
-            record.descriptor = case.to_string();
+            record.result.case.generator = 77;
         }
     };
     change_stored(&unmade, version, |_| {});
@@ -242,38 +241,26 @@ fn what_is_not_known_of_a_case_or_a_kernel_keeps_a_report_from_passing() {
 
     let nameless = project("softmax", "");
     run(&nameless, &TEST, 0);
-    let without_files = |run: &mut RunRecord| {
-        let mut report: Value = serde_json::from_str(&run.report).unwrap();
-        report["op"]["sources"] = Value::Array(Vec::new());
-        run.report = report.to_string();
-    };
-    change_stored(&nameless, |_| {}, without_files);
+    change_stored(&nameless, |_| {}, |record| record.run.op.sources.clear());
     let said = run(&nameless, &SIGN, 2);
     assert!(said.contains("no file is known that it is made of"), "{said}");
-
-    // A dtype that there is not is damage, and never taken for another.
-    let damaged = project("softmax", "");
-    run(&damaged, &TEST, 0);
-    std::fs::remove_file(damaged.path("r.json")).ok();
-    change_stored(&damaged, |record| record.dtype = "float33".to_string(), |_| {});
-    let said = run(&damaged, &SIGN, 2);
-    assert!(said.contains("float33") && !damaged.path("r.json").exists(), "{said}");
 }
 
 #[test]
 fn a_newer_case_that_did_not_pass_stands_against_an_older_run() {
     let project = project("softmax", "");
     run(&project, &TEST, 0);
-    for outcome in [StoredOutcome::Failed, StoredOutcome::Undetermined, StoredOutcome::Error] {
+    for outcome in [Outcome::Failed, Outcome::Undetermined, Outcome::Error] {
         run(&project, &SIGN, 0);
         {
             let store = Store::open(&store_file(&project)).unwrap();
             let key = std::fs::canonicalize(project.folder.path()).unwrap().display().to_string();
             let mut record = store.results(&key, &ResultQuery::default()).unwrap().remove(0);
-            (record.run, record.index, record.seed, record.outcome) = (store.next_run(), 0, 1234, outcome);
+            (record.run, record.index) = (store.next_run(), 0);
+            (record.result.seed, record.result.outcome) = (1234, outcome);
             store.append(&[record], &[]).unwrap();
         }
-        let status = if outcome == StoredOutcome::Failed { 1 } else { 2 };
+        let status = if outcome == Outcome::Failed { 1 } else { 2 };
         let said = run(&project, &SIGN, status);
         assert!(said.contains("a newer result, of the case with seed 1234, did not pass"), "{outcome:?}: {said}");
         run(&project, &TEST, 0);

@@ -2,7 +2,12 @@
 
 use std::time::Instant;
 
-use gpuemu_store::{ResultRecord, Store, StoredOutcome};
+use gpuemu_model::CaseDescriptor;
+use gpuemu_model::case::Scalar;
+use gpuemu_model::finding::LargestErrors;
+use gpuemu_model::report::ValidationResult;
+use gpuemu_store::{ResultRecord, Store};
+use gpuemu_tensor::{DType, Layout};
 
 use crate::row::Row;
 
@@ -33,30 +38,18 @@ fn rate(store: &Store, groups: u64, size: u64) -> Option<f64> {
 }
 
 fn record(run: u64, index: u64) -> ResultRecord {
-    let descriptor = format!(
-        r#"{{"generator":1,"op":"softmax","schema":"0123456789abcdef","seed":"{}","dtype":"float32","sizes":{{"batch":[3,8],"named":[["H",{index}]]}},"layouts":[["input","row_gap"]],"strategy":"sparse","parameters":[["scale",0.125],["causal",false]],"present":["mask"]{:80}}}"#,
-        run ^ index,
-        ""
-    );
-    ResultRecord {
-        project: "/home/somebody/kernels".to_string(),
-        run,
-        op: "softmax".to_string(),
-        index,
-        seed: run ^ index,
-        dtype: "float32".to_string(),
-        sizes: format!("...=3x8 H={index}"),
-        layout: "input:row_gap".to_string(),
-        strategy: "sparse".to_string(),
-        outcome: StoredOutcome::Passed,
-        check: String::new(),
-        largest_share: 0.25,
-        max_abs: 1e-7,
-        max_rel: 1e-6,
-        max_ulp: 0.5,
+    let mut case = CaseDescriptor::of("softmax", DType::F32, run ^ index);
+    (case.generator, case.schema) = (1, "0123456789abcdef".to_string());
+    case.sizes.batch = vec![3, 8];
+    case.sizes.set("H", index as usize);
+    case.layouts.push(("input".to_string(), Layout::RowGap));
+    case.parameters.set("scale", Scalar::Float(0.125));
+    case.present.push("mask".to_string());
+    let result = ValidationResult {
+        largest: LargestErrors { max_abs_diff: 1e-7, max_rel_diff: 1e-6, max_ulp_diff: 0.5, tolerance_share: 0.25 },
         runner: "module softmax".to_string(),
-        base_seed: 7,
-        descriptor,
         time: run / 1000,
-    }
+        ..ValidationResult::of(case)
+    };
+    ResultRecord::of(&result, "/home/somebody/kernels", run, index, 7)
 }

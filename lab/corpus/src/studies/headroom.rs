@@ -66,7 +66,7 @@ pub fn case_share(subject: &Subject, outputs: &[Buffer], expectations: &[Expecta
     let mut largest = 0.0f64;
     for (buffer, expectation) in outputs.iter().zip(expectations) {
         let (bytes, rule) = (buffer.contiguous_bytes(), subject.rule(buffer.dtype()));
-        let share = measure(&rule, &bytes, expectation).share;
+        let share = measure(&rule, &bytes, expectation).tolerance_share;
         // What fails by its class, not by its size, is not measured.
         let unsized_failure = share <= 1.0 && rule.rejects(&bytes, expectation);
         largest = largest.max(if unsized_failure { f64::INFINITY } else { share });

@@ -171,10 +171,8 @@ fn clock(_extent: &Extent) -> Result<String, String> {
     let root = fs::canonicalize(&project.root).map_err(|error| error.to_string())?;
     let year = Duration::from_secs(365 * 86_400);
     let ahead = (SystemTime::now() + year).duration_since(UNIX_EPOCH).map_err(|error| error.to_string())?;
-    let late = gpuemu_store::ResultRecord {
-        time: ahead.as_millis() as u64,
-        ..record(&root.to_string_lossy(), ahead.as_micros() as u64, "relu", 0)
-    };
+    let mut late = record(&root.to_string_lossy(), ahead.as_micros() as u64, "relu", 0);
+    late.result.time = ahead.as_millis() as u64;
     let opened = Store::open(&store).map_err(|error| error.to_string())?;
     opened.append(std::slice::from_ref(&late), &[]).map_err(|error| error.to_string())?;
     drop(opened);

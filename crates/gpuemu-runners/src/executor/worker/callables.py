@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from arrays import Arrays, LoadError
     from messages import Answer, Blobs, clean, traceback_text
 
-    from gpuemu._watched_kernel import WatchedKernel
-    from gpuemu._watched_memory import WatchedMemory
+    from gpuemu._launches.watched_kernel import WatchedKernel
+    from gpuemu._runs.watched_memory import WatchedMemory
 
 
 def witnessed_launches() -> AbstractContextManager[list[str]]:

@@ -9,7 +9,6 @@ use gpuemu_corpus::grown::Pair;
 use gpuemu_corpus::kernel_run::{self, CaseCounts, Row};
 use gpuemu_corpus::published::{self, Entry, KERNELS, Role};
 use gpuemu_engine::oracle::Subject;
-use gpuemu_engine::runner::RunnerKind;
 use gpuemu_engine::verdict::Verdict;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -119,19 +118,12 @@ fn summarise(rows: &[Row], seconds: f64) -> Summary {
     }
 }
 
-fn replay_line(row: &Row, seed: u64) -> String {
-    // Seeds stand for other cases where other things can be run.
-    let stands_in = row.runner.kind != RunnerKind::PtxMachine && row.entry.is_compiled();
-    let runner = if stands_in { " --runner native" } else { "" };
-    format!("gpuemu corpus --kernel {}{runner} --replay {seed}", row.entry.name)
-}
-
 fn row_json(row: &Row) -> Value {
     let first = row.first.as_ref().map(|(index, verdict)| {
         json!({
             "index": index,
-            "verdict": verdict,
-            "replay": replay_line(row, verdict.case.seed),
+            "verdict": verdict.result,
+            "replay": verdict.replay,
         })
     });
     let smallest = row.smallest.as_ref().map(|smallest| {
@@ -259,8 +251,8 @@ fn footer(text: &mut String, rows: &[Row], summary: &Summary, arguments: &Argume
             writeln!(text, "weak: {} in {}: {}", row.entry.name, weakness.dtype, weakness.reason)?;
         }
     }
-    if let Some((row, verdict)) = rows.iter().find_map(|row| row.first.as_ref().map(|(_, verdict)| (row, verdict))) {
-        writeln!(text, "replay a case: {}", replay_line(row, verdict.case.seed))?;
+    if let Some((_, verdict)) = rows.iter().find_map(|row| row.first.as_ref()) {
+        writeln!(text, "replay a case: {}", verdict.replay)?;
     }
     Ok(())
 }
@@ -273,7 +265,7 @@ pub(super) fn replay(entry: &'static Entry, seed: u64, arguments: &Arguments) ->
     let verdict = kernel_run::replay(entry, choice, &subject, seed)
         .map_err(|error| at_fault(format!("the case with seed {seed} cannot be run: {error}")))?;
     match arguments.format {
-        Format::Json => write_json(&verdict)?,
+        Format::Json => write_json(&verdict.result)?,
         Format::Text => write_text(&verdict_text(entry, &subject, &verdict))?,
     }
     Ok(if verdict.failed() { exit_code::FAILED } else { exit_code::PASSED })
@@ -281,15 +273,15 @@ pub(super) fn replay(entry: &'static Entry, seed: u64, arguments: &Arguments) ->
 
 fn verdict_text(entry: &Entry, subject: &Subject, verdict: &Verdict) -> String {
     let case = &verdict.case;
-    let layout = case.layout_summary(subject.schema());
+    let layout = subject.schema().layout_summary(case);
     let mut text = format!(
         "{}: {:?}\n  op         {}\n  dtype      {}\n  sizes      {}\n  layout     {}\n  values     {}\n  seed       {}\n",
-        entry.name, verdict.outcome, case.op, case.dtype, case.sizes, layout, case.strategy, case.seed
+        entry.name, verdict.outcome, case.op, case.dtype, case.sizes, layout, case.values, case.seed
     );
-    if let Some(reason) = &verdict.undetermined {
+    if let Some(reason) = &verdict.message {
         text.push_str(&format!("  undetermined: {reason}\n"));
     }
-    for finding in &verdict.findings {
+    for finding in &verdict.failures {
         text.push_str(&format!("  {}: {} [{}]\n", finding.check, finding.explanation, finding.bug_class));
         if let Some(worst) = &finding.worst {
             text.push_str(&format!(

@@ -1,7 +1,6 @@
 //! A case that was run again, with its tensors by name.
 
-use gpuemu_engine::CaseDescriptor;
-use gpuemu_model::json::FromJson;
+use gpuemu_model::CaseDescriptor;
 use gpuemu_model::nearest::nearest;
 use gpuemu_model::report::ValidationResult;
 use gpuemu_model::settings::FuzzConfig;
@@ -26,7 +25,7 @@ pub struct OpenCase {
     /// What it was drawn from, where no stored result has its seed.
     pub config: FuzzConfig,
     /// Everything that decides the case whose tensors these are.
-    pub shown: Value,
+    pub shown: CaseDescriptor,
     /// Inputs, as the op got them.
     pub inputs: NamedTensors,
     /// Arguments that are not tensors, as the op got them.
@@ -65,11 +64,6 @@ impl OpenCase {
         })
     }
 
-    /// Everything that decides the case, if it can be read.
-    pub fn descriptor(&self) -> Option<CaseDescriptor> {
-        CaseDescriptor::from_json_value(&self.shown).ok()
-    }
-
     /// The groups of tensors: what they are called, and what a name of one starts with.
     fn groups(&self) -> [(&'static str, &'static str, &NamedTensors); 4] {
         [
@@ -85,11 +79,10 @@ impl OpenCase {
         let mut text = String::new();
         let names = self.groups().into_iter().flat_map(|(_, _, tensors)| tensors.iter().map(|(name, _)| name.len()));
         let width = names.max().unwrap_or(0);
-        let descriptor = self.descriptor();
         for (title, _, tensors) in self.groups().into_iter().filter(|(_, _, tensors)| !tensors.is_empty()) {
             text.push_str(&format!("{title}\n"));
             for (name, tensor) in tensors {
-                let layout = descriptor.as_ref().filter(|_| title == "inputs").map(|case| case.layout_of(name));
+                let layout = (title == "inputs").then(|| self.shown.layout_of(name));
                 let layout = layout.map(|layout| layout.for_shape(tensor.shape()).to_string());
                 let layout = layout.filter(|layout| layout != "contiguous").unwrap_or_default();
                 let line = format!("  {name:width$}  {} {:?}  {layout}", tensor.dtype(), tensor.shape());

@@ -106,8 +106,8 @@ fn line(markup: &mut Markup, op: &OpReport, place: usize, illustrations: &Illust
         markup.leaf("td", &[], &failed);
         let judged = op.cases > 0;
         let written = |value: f64| if value.is_infinite() { "∞".to_string() } else { number(value) };
-        markup.leaf("td", &[], &if judged { written(op.max_abs_diff) } else { String::new() });
-        markup.leaf("td", &[], &if judged { written(op.tolerance_share) } else { String::new() });
+        markup.leaf("td", &[], &if judged { written(op.largest.max_abs_diff) } else { String::new() });
+        markup.leaf("td", &[], &if judged { written(op.largest.tolerance_share) } else { String::new() });
         markup.element("td", &[], |markup| history::draw(markup, &illustrations.history(&op.op)));
     });
 }

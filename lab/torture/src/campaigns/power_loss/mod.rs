@@ -114,16 +114,16 @@ fn append(store: &Store, run: u64, choices: &mut Stream) -> Result<(), String> {
     let length = if choices.chance(1, 8) { 20_000 } else { 50 };
     let count = size_of_group(run);
     let results: Vec<ResultRecord> = (0..count)
-        .map(|index| ResultRecord { descriptor: "d".repeat(length), ..record(PROJECT, run, "relu", index) })
+        .map(|index| {
+            let mut record = record(PROJECT, run, "relu", index);
+            record.result.case.schema = "d".repeat(length);
+            record
+        })
         .collect();
     let failures: Vec<FailureRecord> = results
         .iter()
         .take(1)
-        .map(|result| FailureRecord {
-            result: result.clone(),
-            verdict: "{}".to_string(),
-            snapshot: Snapshot::default(),
-        })
+        .map(|result| FailureRecord { result: result.clone(), snapshot: Snapshot::default() })
         .collect();
     store.append(&results, &failures).map_err(|error| error.to_string())
 }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuemu._dtypes import encode, numpy_dtype
+from gpuemu._arrays.dtypes import encode, numpy_dtype
 
 ADDRESS_UNIT = 512
 """Memory of the machine begins as far from a multiple of so many bytes as the array itself does."""

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from gpuemu import _native
-from gpuemu._callable import Bridge
-from gpuemu._numbers import seed_number, whole_number
-from gpuemu._settings import listed_names
-from gpuemu._signature import accepted, function_name
-from gpuemu._watched_kernel import WatchedKernel
+from gpuemu._arrays.numbers import seed_number, whole_number
+from gpuemu._launches.watched_kernel import WatchedKernel
+from gpuemu._runs.callable import Bridge
+from gpuemu._runs.settings import listed_names
+from gpuemu._runs.signature import accepted, function_name
 from gpuemu.frameworks.base import BaseAdapter
 from gpuemu.frameworks.current import current_adapter
 from gpuemu.frameworks.registry import adapter as adapter_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpuemu import _native
-from gpuemu._kernel_arguments import Pointer, native_arguments
+from gpuemu._launches.kernel_arguments import Pointer, native_arguments
 from gpuemu.emulation import KernelLaunch, MachineOptions, launching_line
 from gpuemu.errors import KernelError
 

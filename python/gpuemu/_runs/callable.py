@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuemu._signature import accepted
-from gpuemu._watched_kernel import WatchedKernel
-from gpuemu._watched_memory import WatchedMemory
+from gpuemu._launches.watched_kernel import WatchedKernel
+from gpuemu._runs.signature import accepted
+from gpuemu._runs.watched_memory import WatchedMemory
 from gpuemu.emulation import witnessed
 from gpuemu.frameworks.base import BaseAdapter, NotAnArrayError, TensorData
 
@@ -28,7 +28,7 @@ Output = tuple[str, npt.NDArray[np.uint8], str, tuple[int, ...]]
 Seen = dict[str, Any]
 
 _MOST_FRAMES = 4
-_PACKAGE = str(Path(__file__).parent) + os.sep
+_PACKAGE = str(Path(__file__).parents[1]) + os.sep
 
 
 class Bridge:

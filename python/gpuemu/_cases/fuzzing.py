@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpuemu import _native
-from gpuemu._numbers import seed_number, seed_numbers
-from gpuemu._op_run import OpRun, Plan, Progress, chosen_adapter, random_seed
-from gpuemu._recording import Recorder
-from gpuemu._settings import Settings, check_op, opened, settings_of
-from gpuemu._signature import accepted
+from gpuemu._arrays.numbers import seed_number, seed_numbers
+from gpuemu._client.recording import Recorder
+from gpuemu._runs.op_run import OpRun, Plan, Progress, chosen_adapter, random_seed
+from gpuemu._runs.settings import Settings, check_op, opened, settings_of
+from gpuemu._runs.signature import accepted
 from gpuemu.custom_op import CustomOp
 from gpuemu.errors import ValidationError
 from gpuemu.frameworks.base import BaseAdapter

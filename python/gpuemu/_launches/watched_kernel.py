@@ -1,6 +1,7 @@
 """Whether a function ran the kernel that it is said to run, or something else computed the result.
 
-The package and the worker share this file, as they share `_watched_memory.py`: nothing of either is imported.
+The package and the worker share this file, as they share `_runs/watched_memory.py`: it imports nothing of
+either.
 """
 
 import sys

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuemu._streams import Reals, Words
+from gpuemu._cases.streams import Reals, Words
 
 
 @dataclass(frozen=True)

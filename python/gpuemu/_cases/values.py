@@ -12,8 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gpuemu._dtypes import FLOAT_FORMATS, FloatFormat, dtype_name, power_of_two
-from gpuemu._streams import Reals, Stream, Words, bell, unit
+from gpuemu._arrays.dtypes import FLOAT_FORMATS, FloatFormat, dtype_name, power_of_two
+from gpuemu._cases.streams import Reals, Stream, Words, bell, unit
 
 STRATEGIES = (
     "regular",

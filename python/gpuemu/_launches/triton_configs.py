@@ -11,8 +11,8 @@ import numpy.typing as npt
 from triton.compiler.errors import CompileTimeAssertionFailure
 from triton.runtime.errors import OutOfResources, PTXASError
 
-from gpuemu._dtypes import FLOAT_FORMATS
-from gpuemu._kernel_arguments import is_array, numpy_view
+from gpuemu._arrays.dtypes import FLOAT_FORMATS
+from gpuemu._launches.kernel_arguments import is_array, numpy_view
 from gpuemu.triton import ConfigsDisagreeWarning, Disagreement
 
 if TYPE_CHECKING:

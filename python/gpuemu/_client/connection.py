@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from gpuemu._arrays.numbers import json_value
+from gpuemu._arrays.tensors import Bytes, Outgoing
 from gpuemu._native import DaemonConnection, SharedSegment, default_socket
-from gpuemu._numbers import json_value
-from gpuemu._tensors import Bytes, Outgoing
 from gpuemu.errors import ClientError, ConnectionError
 from gpuemu.results import read_answer
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpuemu import _native
-from gpuemu._callable import Bridge
-from gpuemu._op_run import DISCIPLINES, Plan, Progress
-from gpuemu._signature import accepted
+from gpuemu._runs.callable import Bridge
+from gpuemu._runs.op_run import DISCIPLINES, Plan, Progress
+from gpuemu._runs.signature import accepted
 from gpuemu.custom_op import CustomOp
 from gpuemu.frameworks.base import BaseAdapter
 from gpuemu.frameworks.registry import adapter as adapter_of

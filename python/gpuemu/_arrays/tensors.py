@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from gpuemu._dtypes import DTYPES
+from gpuemu._arrays.dtypes import DTYPES
 
 if TYPE_CHECKING:
     from gpuemu._native import SharedSegment

@@ -22,9 +22,9 @@ from triton.runtime.cache import get_cache_manager
 from triton.runtime.jit import JITFunction
 
 from gpuemu import _native
-from gpuemu._kernel_arguments import ADDRESS_UNIT, Pointer, is_array, numpy_view, scalar_bytes
-from gpuemu._machine import extent, run
-from gpuemu._triton_configs import run_every_config
+from gpuemu._launches.kernel_arguments import ADDRESS_UNIT, Pointer, is_array, numpy_view, scalar_bytes
+from gpuemu._launches.machine import extent, run
+from gpuemu._launches.triton_configs import run_every_config
 from gpuemu.errors import KernelError
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from gpuemu import _native
-from gpuemu._dtypes import DTYPES, dtype_name
-from gpuemu._numbers import json_value, whole_number
-from gpuemu._values import resolve
+from gpuemu._arrays.dtypes import DTYPES, dtype_name
+from gpuemu._arrays.numbers import json_value, whole_number
+from gpuemu._cases.values import resolve
 from gpuemu.precision import Precision, precision_json
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Arrays and numbers: their dtypes, and how messages write them."""

@@ -1,0 +1,1 @@
+"""Talking with the daemon: the connection, and the records that come back."""
