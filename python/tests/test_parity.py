@@ -31,6 +31,7 @@ CASES, SEED = 12, 1
 BY_PROCESS = {
     "cached_by_pointer": "results are kept by address or identity, which a process gives again",
     "plan_caches": "plans are kept for the process, which other functions have called before",
+    "stale_memory": "what its memory held before is the process's own",
     "lazy_results": "a thread writes the result later",
     "sub_by_memory": "it reads the memory around its inputs, which each process lays out in its own way",
 }
