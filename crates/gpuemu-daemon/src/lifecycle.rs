@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use gpuemu_config::Environment;
 use gpuemu_runners::executor;
+use gpuemu_service::home::HomeError;
+use gpuemu_service::{Service, ServiceError, VERSION};
 use gpuemu_store::StoreError;
 use thiserror::Error;
 
-use crate::home::HomeError;
 use crate::logging;
 use crate::server::Daemon;
-use crate::service::{Service, ServiceError, VERSION};
 use crate::transport::{Handler, Server, ServerError};
 
 /// Threads that serve connections; work is done on others. They are more than there are cores because the system

@@ -10,7 +10,7 @@ use gpuemu_store::private_file::open_private;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::writer::MakeWriterExt;
 
-use crate::home::log_file;
+use gpuemu_service::home::log_file;
 
 /// Bytes after which a log is put aside.
 const MOST_BYTES: u64 = 4 << 20;

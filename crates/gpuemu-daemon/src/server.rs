@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use gpuemu_model::error_code::ErrorCode;
 use gpuemu_model::json::{FromJson, ToJson};
 use gpuemu_process::fault;
+use gpuemu_service::{Answer, Service};
 use gpuemu_wire::protocol::{Frame, Request, Response};
 use gpuemu_wire::shared_memory;
 use tokio::sync::Notify;
 
-use crate::service::{Answer, Service};
 use crate::transport::{Handler, Message};
 
 /// Bytes of a message that are read at once; every Ping is shorter.

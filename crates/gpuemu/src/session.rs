@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gpuemu_config::{Config, ConfigError, Environment};
-use gpuemu_daemon::home::HomeError;
-use gpuemu_daemon::{Service, ServiceError};
 use gpuemu_model::artifact::ToolSearch;
 use gpuemu_model::settings::ProjectReference;
+use gpuemu_service::home::HomeError;
+use gpuemu_service::{Service, ServiceError};
 use gpuemu_wire::client::{refused, run_job};
 use gpuemu_wire::protocol::{JobStatus, Request, Response};
 use gpuemu_wire::start::{self, StartError};

@@ -23,7 +23,7 @@ use pyo3::prelude::*;
 #[pymodule]
 #[pyo3(name = "_native")]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("VERSION", gpuemu_daemon::service::VERSION)?;
+    module.add("VERSION", gpuemu_service::VERSION)?;
     module.add("PROTOCOL_VERSION", gpuemu_wire::protocol::PROTOCOL_VERSION)?;
     module.add_class::<client::DaemonConnection>()?;
     module.add_class::<shared_segment::SharedSegment>()?;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use gpuemu_config::Environment;
-use gpuemu_daemon::service::Service;
 use gpuemu_model::json::{FromJson, ToJson};
+use gpuemu_service::Service;
 use gpuemu_wire::protocol::Request;
 use pyo3::prelude::*;
 

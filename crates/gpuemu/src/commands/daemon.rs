@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Subcommand;
 use gpuemu_config::Environment;
-use gpuemu_daemon::home::{is_free, log_file};
+use gpuemu_service::home::{is_free, log_file};
 use gpuemu_wire::protocol::{Request, Response};
 use gpuemu_wire::start;
 use serde_json::json;

@@ -4,8 +4,8 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use gpuemu_config::Environment;
-use gpuemu_daemon::Service;
 use gpuemu_model::error_code::ErrorCode;
+use gpuemu_service::Service;
 use gpuemu_wire::protocol::{Frame, Request, Response};
 use serde_json::{Value, json};
 use tempfile::TempDir;

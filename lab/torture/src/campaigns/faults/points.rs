@@ -43,7 +43,9 @@ fn kind(panics: bool) -> &'static str {
 pub fn all() -> Result<Vec<Point>, String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
     let mut points = Vec::new();
-    for name in ["gpuemu-runners", "gpuemu-run", "gpuemu-store", "gpuemu-wire", "gpuemu-daemon", "gpuemu"] {
+    for name in
+        ["gpuemu-runners", "gpuemu-run", "gpuemu-store", "gpuemu-wire", "gpuemu-service", "gpuemu-daemon", "gpuemu"]
+    {
         collect(&crates.join(name).join("src"), &mut points)?;
     }
     points.sort();

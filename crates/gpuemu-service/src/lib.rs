@@ -1,4 +1,9 @@
-//! What requests do. The daemon answers them over its socket, the command line in its own process.
+//! What requests do: a request of the protocol goes in, and the answer to it comes out.
+//!
+//! The daemon puts a [`Service`] behind its socket; the command line and Python hold one in their own process. It reads
+//! the project, has the crate of runs try its ops, and keeps what comes of it in the store. Long requests are `jobs`;
+//! `home` is the folder of one user. Each kind of request has a file of its own: open `run.rs` for runs, `replay.rs` for
+//! single cases.
 
 mod artifacts;
 mod baselines;
@@ -6,7 +11,9 @@ mod calibrate;
 mod campaign;
 mod cases;
 mod evidence;
+pub mod home;
 mod illustrate;
+pub mod jobs;
 mod keeper;
 mod recording;
 mod records;
@@ -14,7 +21,7 @@ mod replay;
 mod run;
 mod stored_report;
 mod streamed;
-pub mod validate;
+mod validate;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use gpuemu_config::Environment;
-use gpuemu_daemon::Service;
 use gpuemu_model::CaseDescriptor;
 use gpuemu_model::finding::Outcome;
 use gpuemu_model::report::{OpReport, OpStatus, StoredRun, ValidationResult};
 use gpuemu_model::settings::{FuzzConfig, ProjectReference};
+use gpuemu_service::Service;
 use gpuemu_store::{FailureRecord, ResultRecord, RunRecord, Snapshot, Store};
 use gpuemu_tensor::DType;
 use gpuemu_wire::protocol::{ReportStored, Request, Response};
