@@ -14,7 +14,7 @@ pub const SHORT: &[&str] = &["--short"];
 const CHECKED_TESTS: &[&str] =
     &["test", "--profile", "checked", "--package", "gpuemu-engine", "--package", "gpuemu-machine"];
 
-/// Runs campaigns in an optimised build; `arguments` go to the program. Without Python, the campaigns that need it
+/// Runs trials in an optimised build; `arguments` go to the program. Without Python, the trials that need it
 /// say so.
 pub fn run(arguments: &[String]) -> Result<(), Failure> {
     if arguments.is_empty() {

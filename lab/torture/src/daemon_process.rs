@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// How long anything may take before it counts as hung.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The user that a campaign of root's becomes where a user without rights is needed.
+/// The user that a trial of root's becomes where a user without rights is needed.
 pub const NOBODY: u32 = 65_534;
 
 /// A program of the package `gpuemu`, built beside this one.

@@ -1,23 +1,23 @@
-//! `cargo xtask torture`: crashes, power cuts, hostile input, load and faults. Every campaign ends with its figures.
+//! `cargo xtask torture`: crashes, power cuts, hostile input, load and faults. Every trial ends with its figures.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a terminal program: what it prints is its purpose")]
 
-mod campaign;
-mod campaigns;
 mod daemon_process;
 mod history;
 mod kernel_project;
 mod mixed;
 mod records;
 mod requests;
+mod trial;
+mod trials;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use campaign::{Campaign, Ended, Extent};
-use campaigns::CAMPAIGNS;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
+use trial::{Ended, Extent, Trial};
+use trials::TRIALS;
 
 /// Holds gpuemu under crashes, power cuts, hostile input, load and faults.
 ///
@@ -25,16 +25,16 @@ use clap::builder::PossibleValuesParser;
 #[derive(Parser)]
 #[command(name = "cargo xtask torture", bin_name = "cargo xtask torture")]
 struct Arguments {
-    /// The campaigns to run; all of them if none is named.
-    #[arg(value_parser = PossibleValuesParser::new(CAMPAIGNS.iter().map(|campaign| campaign.name)))]
-    campaigns: Vec<String>,
+    /// The trials to run; all of them if none is named.
+    #[arg(value_parser = PossibleValuesParser::new(TRIALS.iter().map(|trial| trial.name)))]
+    trials: Vec<String>,
     /// Run the short form, as `cargo xtask test` does.
     #[arg(long)]
     short: bool,
     /// The number that every choice is drawn from.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// List the campaigns, and run none.
+    /// List the trials, and run none.
     #[arg(long)]
     list: bool,
     /// Be somebody who has no business with the daemon behind this socket.
@@ -48,34 +48,33 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Some(socket) = &arguments.stranger {
-        return campaigns::connect::stranger(socket);
+        return trials::connect::stranger(socket);
     }
     if arguments.holder {
-        return campaigns::connect::holder();
+        return trials::connect::holder();
     }
     if arguments.list {
-        CAMPAIGNS.iter().for_each(|campaign| println!("{:14} {}", campaign.name, campaign.about));
+        TRIALS.iter().for_each(|trial| println!("{:14} {}", trial.name, trial.about));
         return ExitCode::SUCCESS;
     }
     let extent = Extent { short: arguments.short, seed: arguments.seed };
-    let is_chosen = |campaign: &&Campaign| {
-        arguments.campaigns.is_empty() || arguments.campaigns.iter().any(|name| name == campaign.name)
-    };
+    let is_chosen =
+        |trial: &&Trial| arguments.trials.is_empty() || arguments.trials.iter().any(|name| name == trial.name);
     let mut broken = false;
-    for campaign in CAMPAIGNS.iter().filter(is_chosen) {
+    for trial in TRIALS.iter().filter(is_chosen) {
         let start = Instant::now();
-        let ended = (campaign.run)(&extent);
+        let ended = (trial.run)(&extent);
         let seconds = start.elapsed().as_secs_f64();
         match ended {
-            Ended::Held(figures) => println!("held     {:14} {} ({seconds:.0} s)", campaign.name, figures.join("; ")),
+            Ended::Held(figures) => println!("held     {:14} {} ({seconds:.0} s)", trial.name, figures.join("; ")),
             Ended::Impossible(reason) => {
-                println!("skipped  {:14} {reason}", campaign.name);
+                println!("skipped  {:14} {reason}", trial.name);
                 // Where a merge is decided, nothing may go unchecked.
                 broken |= std::env::var_os("CI").is_some_and(|value| value == "true");
             }
-            Ended::LeftOut(reason) => println!("left out {:14} of the short form: {reason}", campaign.name),
+            Ended::LeftOut(reason) => println!("left out {:14} of the short form: {reason}", trial.name),
             Ended::Broken(what) => {
-                println!("BROKEN   {:14} {what} (seed {}, {seconds:.0} s)", campaign.name, extent.seed);
+                println!("BROKEN   {:14} {what} (seed {}, {seconds:.0} s)", trial.name, extent.seed);
                 broken = true;
             }
         }

@@ -1,4 +1,4 @@
-//! Requests that campaigns send, and what they ask of the store afterwards.
+//! Requests that trials send, and what they ask of the store afterwards.
 
 use std::collections::BTreeSet;
 

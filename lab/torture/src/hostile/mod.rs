@@ -23,9 +23,9 @@ pub struct Target {
     pub run: fn(&[u8]),
     /// Words that mean something there.
     pub words: &'static [&'static str],
-    /// Executions of the full campaign, in thousands: what is slow is tried less often.
+    /// Executions of the full trial, in thousands: what is slow is tried less often.
     pub thousands: u64,
-    /// Executions of the short campaign, in thousands.
+    /// Executions of the short trial, in thousands.
     pub thousands_short: u64,
 }
 

@@ -108,7 +108,7 @@ fn refuse_faults(response: &Response) {
 fn open() -> Option<Workplace> {
     let (home, project) = (folder()?, folder()?);
     let environment = Environment::of(&[("GPUEMU_HOME", &home.path().to_string_lossy())]);
-    let service = Service::open(home.path(), "a campaign", environment).ok()?;
+    let service = Service::open(home.path(), "a trial", environment).ok()?;
     Some(Workplace { service, answered: 0, project, _home: home })
 }
 

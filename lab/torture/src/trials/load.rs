@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use gpuemu_wire::Client;
 use gpuemu_wire::protocol::{Request, Response};
 
-use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::daemon_process::{DaemonProcess, PATIENCE};
 use crate::mixed::{Kept, MixedClient, Projects, Question, Share};
+use crate::trial::{Ended, Extent, Trial, grouped};
 
-pub const CAMPAIGN: Campaign = Campaign { name: "load", about: "64 clients with 1,000 mixed requests each", run };
+pub const TRIAL: Trial = Trial { name: "load", about: "64 clients with 1,000 mixed requests each", run };
 
 const CLIENTS: u64 = 64;
 

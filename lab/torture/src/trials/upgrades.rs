@@ -5,11 +5,11 @@ use std::path::Path;
 use gpuemu_store::{ResultQuery, SCHEMA_VERSION, Store, StoreCounts, StoreError};
 use redb::{Database, TableDefinition};
 
-use crate::campaign::{Campaign, Ended, Extent};
 use crate::records::record;
+use crate::trial::{Ended, Extent, Trial};
 
-pub const CAMPAIGN: Campaign =
-    Campaign { name: "upgrades", about: "stores that every earlier version wrote, and one of a later version", run };
+pub const TRIAL: Trial =
+    Trial { name: "upgrades", about: "stores that every earlier version wrote, and one of a later version", run };
 
 /// A store that some version wrote, and what was in it.
 struct Written {

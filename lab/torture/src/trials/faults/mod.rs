@@ -16,11 +16,11 @@ use serde_json::Value;
 use self::points::Point;
 use self::scenarios::Scenario;
 use self::trial::{Came, Ground, SEEN, Way, trials};
-use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::daemon_process::{program, python};
+use crate::trial::{Ended, Extent, Trial, grouped};
 
-pub const CAMPAIGN: Campaign =
-    Campaign { name: "faults", about: "errors and panics at every step from case to report: none is a pass", run };
+pub const TRIAL: Trial =
+    Trial { name: "faults", about: "errors and panics at every step from case to report: none is a pass", run };
 
 /// Faults that the short form tries.
 const SHORT: usize = 24;

@@ -14,12 +14,12 @@ use gpuemu_store::Store;
 use gpuemu_wire::protocol::{ListResults, Request, Response};
 use gpuemu_wire::{Client, sp};
 
-use crate::campaign::{Campaign, Ended, Extent};
 use crate::daemon_process::{DaemonProcess, PATIENCE, at_home, program, project, python};
 use crate::records::record;
 use crate::requests::{right_answer, stored};
+use crate::trial::{Ended, Extent, Trial};
 
-pub const CAMPAIGN: Campaign = Campaign {
+pub const TRIAL: Trial = Trial {
     name: "confusion",
     about: "two projects and daemons, stale sockets, other versions, clocks, deaths in mid-job, resent requests",
     run,

@@ -3,10 +3,10 @@
 mod fuzzing;
 mod mutating;
 
-use crate::campaign::{Campaign, Ended, Extent};
+use crate::trial::{Ended, Extent, Trial};
 
-pub const CAMPAIGN: Campaign =
-    Campaign { name: "hostile", about: "fuzzed frames, requests, tensors, settings, PTX, reports, descriptors", run };
+pub const TRIAL: Trial =
+    Trial { name: "hostile", about: "fuzzed frames, requests, tensors, settings, PTX, reports, descriptors", run };
 
 fn run(extent: &Extent) -> Ended {
     // The short form needs no instrumented build: it changes the inputs that are kept.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gpuemu_torture::hostile::{NUMBERS, TARGETS, Target, folder};
 
-use crate::campaign::grouped;
+use crate::trial::grouped;
 
 /// The instrumentation that libFuzzer reads, in every crate.
 const FLAGS: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -75,7 +75,7 @@ fn build(folder: &Path) -> Result<PathBuf, String> {
 
 fn fuzz(program: &Path, folder_of_all: &Path, target: &Target, seed: u64) -> Result<Fuzzed, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", target.name);
-    // What was found to reach new code is where the next campaign begins.
+    // What was found to reach new code is where the next trial begins.
     let (corpus, found) = (folder_of_all.join("corpus").join(target.name), folder_of_all.join("found"));
     for folder in [&corpus, &found] {
         std::fs::create_dir_all(folder).map_err(failed)?;

@@ -8,12 +8,11 @@ use std::process::{Command, Stdio};
 use gpuemu_wire::protocol::{Request, Response};
 use gpuemu_wire::{Client, ClientError};
 
-use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::daemon_process::{DaemonProcess, at_home, copied, listens, program, unprivileged};
 use crate::requests::{right_answer, stored_runs};
+use crate::trial::{Ended, Extent, Trial, grouped};
 
-pub const CAMPAIGN: Campaign =
-    Campaign { name: "disk", about: "no room on the disk, and homes that cannot be written", run };
+pub const TRIAL: Trial = Trial { name: "disk", about: "no room on the disk, and homes that cannot be written", run };
 
 fn run(_extent: &Extent) -> Ended {
     full_disk().and_then(|full| Ok([full, read_only_homes()?].concat())).into()

@@ -13,11 +13,11 @@ use gpuemu_wire::protocol::{ListResults, Request};
 use gpuemu_wire::shared_memory::Segment;
 use gpuemu_wire::{Connection, TransportError, sp};
 
-use crate::campaign::{Campaign, Ended, Extent};
 use crate::daemon_process::{DaemonProcess, NOBODY, PATIENCE, at_home, copied, listens, program, unprivileged};
+use crate::trial::{Ended, Extent, Trial};
 
-pub const CAMPAIGN: Campaign =
-    Campaign { name: "connect", about: "other users, links and files in the way, modes under any umask", run };
+pub const TRIAL: Trial =
+    Trial { name: "connect", about: "other users, links and files in the way, modes under any umask", run };
 
 fn run(_extent: &Extent) -> Ended {
     if !rustix::process::geteuid().is_root() {

@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::campaign::{Campaign, Ended, Extent};
+use crate::trial::{Ended, Extent, Trial};
 
-pub const CAMPAIGN: Campaign =
-    Campaign { name: "sanitizers", about: "the tests of all unsafe code under AddressSanitizer", run };
+pub const TRIAL: Trial =
+    Trial { name: "sanitizers", about: "the tests of all unsafe code under AddressSanitizer", run };
 
 /// Packages with `unsafe` code, and the tests that go through all of it.
 const TESTS: [(&str, &[&str]); 2] = [

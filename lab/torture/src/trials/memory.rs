@@ -8,14 +8,14 @@ use gpuemu_model::error_code::ErrorCode;
 use gpuemu_wire::ClientError;
 use gpuemu_wire::protocol::{GetResult, Request};
 
-use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::daemon_process::DaemonProcess;
 use crate::history::History;
 use crate::kernel_project::kernel_project;
 use crate::mixed::{MixedClient, Projects, Question, Share};
+use crate::trial::{Ended, Extent, Trial, grouped};
 
-pub const CAMPAIGN: Campaign =
-    Campaign { name: "memory", about: "memory, files and threads of the daemon over 1,000,000 requests", run };
+pub const TRIAL: Trial =
+    Trial { name: "memory", about: "memory, files and threads of the daemon over 1,000,000 requests", run };
 
 const CLIENTS: u64 = 16;
 

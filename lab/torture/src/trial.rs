@@ -1,4 +1,4 @@
-//! A campaign: what is done to gpuemu, and how it ended.
+//! A trial: what is done to gpuemu, and how it ended.
 
 /// How much is done, and from which number every choice is drawn.
 pub struct Extent {
@@ -14,7 +14,7 @@ impl Extent {
     }
 }
 
-/// How a campaign ended.
+/// How a trial ended.
 pub enum Ended {
     /// Everything held; what was counted and measured.
     Held(Vec<String>),
@@ -33,7 +33,7 @@ impl From<Result<Vec<String>, String>> for Ended {
 }
 
 /// What is done to gpuemu.
-pub struct Campaign {
+pub struct Trial {
     /// Its name on the command line.
     pub name: &'static str,
     /// One line about it.

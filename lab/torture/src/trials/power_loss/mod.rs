@@ -10,14 +10,11 @@ use disk::{Disk, Survivors};
 use gpuemu_store::{FailureRecord, ResultQuery, ResultRecord, Snapshot, Store};
 use gpuemu_tensor::Stream;
 
-use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::records::record;
+use crate::trial::{Ended, Extent, Trial, grouped};
 
-pub const CAMPAIGN: Campaign = Campaign {
-    name: "power-loss",
-    about: "the store on a disk that drops, tears and reorders what was not synced",
-    run,
-};
+pub const TRIAL: Trial =
+    Trial { name: "power-loss", about: "the store on a disk that drops, tears and reorders what was not synced", run };
 
 /// Losses that one disk lives through.
 const LOSSES_OF_A_DISK: u64 = 40;

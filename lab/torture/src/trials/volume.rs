@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::daemon_process::DaemonProcess;
 use crate::history::History;
 use crate::kernel_project::{RIGHT, WRONG, kernel_project};
+use crate::trial::{Ended, Extent, Trial, grouped};
 
-pub const CAMPAIGN: Campaign =
-    Campaign { name: "volume", about: "1,000,000 stored results: every question is answered within a second", run };
+pub const TRIAL: Trial =
+    Trial { name: "volume", about: "1,000,000 stored results: every question is answered within a second", run };
 
 /// What nobody minds to wait for.
 const AIM: Duration = Duration::from_secs(1);

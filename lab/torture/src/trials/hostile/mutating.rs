@@ -8,7 +8,7 @@ use gpuemu_tensor::Stream;
 use gpuemu_tensor::rng::case_seed;
 use gpuemu_torture::hostile::{TARGETS, Target, inputs, mutated};
 
-use crate::campaign::grouped;
+use crate::trial::grouped;
 
 /// The most memory that all of it may take.
 const MOST_MEGABYTES: u64 = 3072;
@@ -33,7 +33,7 @@ pub fn run(seed: u64) -> Result<Vec<String>, String> {
     });
     std::panic::set_hook(hook);
     if results.len() != TARGETS.len() {
-        return Err("a thread of the campaign itself panicked".to_string());
+        return Err("a thread of the trial itself panicked".to_string());
     }
     let executions: u64 = results.into_iter().sum::<Result<u64, String>>()?;
     let peak = peak_megabytes()?;

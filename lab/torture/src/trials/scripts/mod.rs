@@ -16,12 +16,12 @@ use gpuemu_wire::Client;
 use gpuemu_wire::protocol::{Request, Response, RunCi};
 
 use self::behaviours::{BEHAVIOURS, Behaviour, Expected, Way, Words};
-use crate::campaign::{Campaign, Ended, Extent};
 use crate::daemon_process::{DaemonProcess, PATIENCE, python};
 use crate::requests::stored;
+use crate::trial::{Ended, Extent, Trial};
 
-pub const CAMPAIGN: Campaign =
-    Campaign { name: "scripts", about: "references and ops that hang, flood, fork, crash and lie", run };
+pub const TRIAL: Trial =
+    Trial { name: "scripts", about: "references and ops that hang, flood, fork, crash and lie", run };
 
 /// Pairs of a behaviour and a way that the short form tries.
 const SHORT: usize = 14;

@@ -11,12 +11,11 @@ use gpuemu_tensor::Stream;
 use gpuemu_wire::Client;
 use gpuemu_wire::protocol::Response;
 
-use crate::campaign::{Campaign, Ended, Extent, grouped};
 use crate::daemon_process::{DaemonProcess, PATIENCE};
 use crate::requests::right_answer;
+use crate::trial::{Ended, Extent, Trial, grouped};
 
-pub const CAMPAIGN: Campaign =
-    Campaign { name: "crash", about: "kill -9 at random moments under writes of 8 clients", run };
+pub const TRIAL: Trial = Trial { name: "crash", about: "kill -9 at random moments under writes of 8 clients", run };
 
 const CLIENTS: u64 = 8;
 
