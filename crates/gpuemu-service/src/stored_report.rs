@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use gpuemu_config::failure::Failure;
 use gpuemu_model::finding::{LargestErrors, Outcome};
-use gpuemu_model::report::{Conclusion, DtypeCounts, OpReport, OpStatus, StoredRun, ValidationResult};
+use gpuemu_model::report::{Conclusion, DtypeCounts, OpReport, OpStatus, StoredRun};
 use gpuemu_run::project::Project;
 use gpuemu_run::tally::summary_of;
-use gpuemu_store::{ResultQuery, ResultRecord};
+use gpuemu_store::{ResultHead, ResultQuery, ResultRecord};
 use gpuemu_wire::protocol::{ReportStored, Response};
 
 use super::records::since;
@@ -82,18 +82,20 @@ impl Service {
             false => ResultQuery { run: Some(newest.run), ..query },
         };
         let few = |limit| ResultQuery { limit, ..together.clone() };
-        let results = self.store.results(&project.key, &few(MOST_RESULTS))?;
+        let results = self.store.result_heads(&project.key, &few(MOST_RESULTS))?;
+        let shown = self.store.results(&project.key, &few(OpReport::MOST_CASES))?;
         let failures = self.store.failures(&project.key, &few(OpReport::MOST_FAILURES))?;
-        let results: Vec<ValidationResult> = results.into_iter().map(|record| record.result).collect();
-        let failures = failures.into_iter().map(|failure| failure.result.result).collect();
-        Ok(recorded(&newest.result.op, &results, failures))
+        let mut report = recorded(&newest.result.op, &results, failures.len() as u64);
+        report.failures = failures.into_iter().map(|failure| failure.result.result).collect();
+        report.case_results = shown.iter().map(|record| summary_of(&record.result)).collect();
+        Ok(report)
     }
 }
 
-fn recorded(name: &str, results: &[ValidationResult], failures: Vec<ValidationResult>) -> OpReport {
+fn recorded(name: &str, results: &[ResultHead], failures: u64) -> OpReport {
     let count = |outcome: Outcome| results.iter().filter(|one| one.outcome == outcome).count() as u64;
     // A failure may be older than what is counted.
-    let failed = count(Outcome::Failed).max(failures.len() as u64);
+    let failed = count(Outcome::Failed).max(failures);
     let status = match (failed, count(Outcome::Error), count(Outcome::Passed)) {
         (1.., ..) => OpStatus::Failed,
         (0, 1.., _) | (0, 0, 0) => OpStatus::Error,
@@ -114,14 +116,12 @@ fn recorded(name: &str, results: &[ValidationResult], failures: Vec<ValidationRe
         errors: count(Outcome::Error),
         dtypes: by_dtype(results),
         largest: results.iter().fold(LargestErrors::default(), |largest, result| largest.join(result.largest)),
-        failures,
-        case_results: results.iter().take(OpReport::MOST_CASES).map(summary_of).collect(),
         warnings,
         ..OpReport::blank(name)
     }
 }
 
-fn by_dtype(results: &[ValidationResult]) -> Vec<DtypeCounts> {
+fn by_dtype(results: &[ResultHead]) -> Vec<DtypeCounts> {
     let mut found: Vec<DtypeCounts> = Vec::new();
     for result in results {
         let dtype = result.dtype;

@@ -8,6 +8,7 @@ mod file;
 mod key;
 mod migration;
 mod op_runs;
+mod packed;
 pub mod private_file;
 mod query;
 mod record;
@@ -33,7 +34,7 @@ use file::DatabaseFile;
 use key::{op_run_of_result, result_key};
 pub use query::ResultQuery;
 pub use record::{
-    ArtifactBaselineRecord, ArtifactRecord, BaselineRecord, CampaignContent, CampaignRecord, FailureRecord,
+    ArtifactBaselineRecord, ArtifactRecord, BaselineRecord, CampaignContent, CampaignRecord, FailureRecord, ResultHead,
     ResultRecord, RunRecord, SCHEMA_VERSION,
 };
 use record::{Record, encode};

@@ -51,6 +51,14 @@ impl Store {
         })
     }
 
+    /// What adding up a project's results needs: the newest run first, and its last op and case first.
+    pub fn result_heads(&self, project: &str, query: &ResultQuery) -> Result<Vec<ResultHead>, StoreError> {
+        self.newest(Tree::Results, project, query, |value| {
+            let head = head::<ResultRecord>(value)?;
+            Ok(query.wants(&head).then_some(head))
+        })
+    }
+
     /// A project's failures: the newest run first, and its last op and case first.
     pub fn failures(&self, project: &str, query: &ResultQuery) -> Result<Vec<FailureRecord>, StoreError> {
         self.newest(Tree::Failures, project, query, |value| {

@@ -1,16 +1,19 @@
-//! What the store keeps. A value of a tree is the version of its form, a head with what is sought without reading the
-//! rest, the body, which is one of the types that reports are made of, and the bytes of inputs that were kept.
+//! What the store keeps. A value of a tree is the version of its form, a head with what is sought and added up without
+//! reading the rest, the body, which is one of the types that reports are made of, packed, and the bytes of inputs that
+//! were kept.
 
 use gpuemu_model::artifact::KernelArtifact;
 use gpuemu_model::campaign::CampaignStatus;
-use gpuemu_model::finding::Outcome;
+use gpuemu_model::finding::{LargestErrors, Outcome};
 use gpuemu_model::json::{FromJson, ToJson};
 use gpuemu_model::report::{CaseSummary, RunReport, StoredRun, ValidationResult};
 use gpuemu_process::fault;
+use gpuemu_tensor::DType;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::StoreError;
+use super::packed::{pack, unpack};
 use super::snapshot::{Snapshot, SnapshotTensor};
 
 /// The version of every record's form; a change that older readers would misread raises it and adds a migration.
@@ -131,16 +134,19 @@ pub(super) trait Record: Sized {
     fn read(head: Self::Head, body: &[u8], attachment: &[u8]) -> Result<Self, StoreError>;
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct ResultHead {
-    pub project: String,
+/// What results are sought by, and what adding them up needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResultHead {
+    project: String,
     pub run: u64,
-    pub index: u64,
-    pub base_seed: u64,
+    index: u64,
+    base_seed: u64,
     pub seed: u64,
     pub outcome: Outcome,
     pub time: u64,
     pub runner: String,
+    pub dtype: DType,
+    pub largest: LargestErrors,
 }
 
 impl Record for ResultRecord {
@@ -156,6 +162,8 @@ impl Record for ResultRecord {
             outcome: self.result.outcome,
             time: self.result.time,
             runner: self.result.runner.clone(),
+            dtype: self.result.dtype,
+            largest: self.result.largest,
         }
     }
 
@@ -330,31 +338,34 @@ fn read_body<T: FromJson>(body: &[u8]) -> Result<T, StoreError> {
     T::from_json(body).map_err(|error| StoreError::Damaged(error.to_string()))
 }
 
-/// A record's bytes: version, head, body, attachment; the lengths of head and body stand before them.
+/// A record's bytes: version, head, packed body, attachment; after the version stand the lengths of the head, of the packed
+/// body, and of the body.
 pub(super) fn encode<T: Record>(record: &T) -> Result<Vec<u8>, StoreError> {
     let unwritable = |error: serde_json::Error| StoreError::Encode(error.to_string());
     let too_long = |_| StoreError::Encode("it has more than 4 GiB".to_string());
     let head = serde_json::to_string(&record.head()).map_err(unwritable)?;
     let body = record.body().map_err(unwritable)?;
-    let attachment = record.attachment();
-    let mut value = Vec::with_capacity(PREFIX + head.len() + body.len() + attachment.len());
+    let (packed, attachment) = (pack(&body), record.attachment());
+    let mut value = Vec::with_capacity(PREFIX + head.len() + packed.len() + attachment.len());
     value.extend_from_slice(&SCHEMA_VERSION.to_le_bytes());
-    for part in [&head, &body] {
-        value.extend_from_slice(&u32::try_from(part.len()).map_err(too_long)?.to_le_bytes());
+    for length in [head.len(), packed.len(), body.len()] {
+        value.extend_from_slice(&u32::try_from(length).map_err(too_long)?.to_le_bytes());
     }
     value.extend_from_slice(head.as_bytes());
-    value.extend_from_slice(body.as_bytes());
+    value.extend_from_slice(&packed);
     value.extend_from_slice(&attachment);
     Ok(value)
 }
 
-/// Bytes of the version and of both lengths.
-const PREFIX: usize = 10;
+/// Bytes of the version and of the lengths.
+const PREFIX: usize = 14;
 
 /// A record's bytes, taken apart.
 struct Parts<'a> {
     head: &'a [u8],
-    body: &'a [u8],
+    packed: &'a [u8],
+    /// Bytes of the body.
+    length: usize,
     attachment: &'a [u8],
 }
 
@@ -366,11 +377,16 @@ impl<'a> Parts<'a> {
         if found != SCHEMA_VERSION {
             return Err(StoreError::UnknownVersion { found: u64::from(found), known: u64::from(SCHEMA_VERSION) });
         }
-        let (head, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
-        let (body, rest) = rest.split_first_chunk::<4>().ok_or_else(short)?;
-        let (head, rest) = rest.split_at_checked(u32::from_le_bytes(*head) as usize).ok_or_else(short)?;
-        let (body, attachment) = rest.split_at_checked(u32::from_le_bytes(*body) as usize).ok_or_else(short)?;
-        Ok(Self { head, body, attachment })
+        let mut lengths = [0; 3];
+        let mut rest = rest;
+        for length in &mut lengths {
+            let (bytes, after) = rest.split_first_chunk::<4>().ok_or_else(short)?;
+            (*length, rest) = (u32::from_le_bytes(*bytes) as usize, after);
+        }
+        let [head, packed, length] = lengths;
+        let (head, rest) = rest.split_at_checked(head).ok_or_else(short)?;
+        let (packed, attachment) = rest.split_at_checked(packed).ok_or_else(short)?;
+        Ok(Self { head, packed, length, attachment })
     }
 }
 
@@ -385,7 +401,7 @@ pub(super) fn head<T: Record>(value: &[u8]) -> Result<T::Head, StoreError> {
 
 pub(super) fn decode<T: Record>(value: &[u8]) -> Result<T, StoreError> {
     let parts = Parts::of(value)?;
-    let read = || T::read(read_head::<T>(&parts)?, parts.body, parts.attachment);
+    let read = || T::read(read_head::<T>(&parts)?, &unpack(parts.packed, parts.length)?, parts.attachment);
     fault!("store.decode", StoreError::Damaged("injected".to_string()), read())
 }
 
@@ -393,8 +409,7 @@ pub(super) fn decode<T: Record>(value: &[u8]) -> Result<T, StoreError> {
 pub(super) mod tests {
     use super::*;
     use gpuemu_model::CaseDescriptor;
-    use gpuemu_model::finding::LargestErrors;
-    use gpuemu_tensor::{DType, Tensor};
+    use gpuemu_tensor::Tensor;
     use proptest::prelude::*;
 
     pub(crate) fn record() -> ResultRecord {
