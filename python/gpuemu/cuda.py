@@ -16,13 +16,16 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpuemu import _native
 from gpuemu._launches.kernel_arguments import Pointer, is_array, numpy_view, scalar_bytes
 from gpuemu._launches.machine import extent, run
-from gpuemu.emulation import CHECKS, KernelLaunch, MachineOptions, finish, raise_findings
+from gpuemu.emulation import KernelLaunch, MachineKeywords, MachineOptions, finish, raise_findings
 from gpuemu.errors import KernelError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["Kernel"]
 
@@ -48,13 +51,7 @@ class Kernel:
         options: Sequence[str] = (),
         outputs: Sequence[int | str] = (),
         raise_on_findings: bool = True,
-        checks: Sequence[str] = CHECKS,
-        tensor_core: str = "h100",
-        approximation: str = "chip",
-        order: str | int = "ascending",
-        workers: int = 0,
-        most_steps: int | None = None,
-        most_findings: int = 100,
+        **machine: Unpack[MachineKeywords],
     ) -> None:
         """Compile and decode a kernel.
 
@@ -62,7 +59,7 @@ class Kernel:
         where there is one kernel, and be written as in the source where C++ made another name of it.
         `options` go to the compiler. `outputs` are places or names of parameters whose arrays the kernel only
         writes: reading what they held before is a finding, and so is an element that nothing wrote. The other
-        options are those of `gpuemu.emulation.MachineOptions`.
+        options are those of `gpuemu.emulation.MachineOptions`, such as `checks` and `order`.
         """
         file, self.ptx, self.producer = _compiled(source, target, list(options))
         self.name = _entry_of(self.ptx, name, file)
@@ -73,9 +70,7 @@ class Kernel:
             if output not in names and output not in range(len(names)):
                 raise ValueError(f"{self.name} has no parameter {output!r}; it has {', '.join(names)}")
         self._raises = raise_on_findings
-        self._options = MachineOptions(
-            checks, tensor_core, approximation, order, workers, most_steps, most_findings
-        )
+        self._options = MachineOptions(**machine)
 
     @property
     def parameters(self) -> list[tuple[str, int, str]]:

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypedDict
 
 from gpuemu._client.record import Record, many, one
 from gpuemu.errors import KernelError, KernelFindingsError
@@ -26,6 +26,18 @@ APPROXIMATIONS = ("chip", "correct")
 """Approximated functions as the chip has them, bit for bit, or correctly rounded."""
 
 _SHOWN_FINDINGS = 5
+
+
+class MachineKeywords(TypedDict, total=False):
+    """The fields of `MachineOptions`, as functions take them that launch kernels."""
+
+    checks: Sequence[str]
+    tensor_core: str
+    approximation: str
+    order: str | int
+    workers: int
+    most_steps: int | None
+    most_findings: int
 
 
 @dataclass(frozen=True)
@@ -60,17 +72,8 @@ class MachineOptions:
 
     def to_json(self) -> str:
         """Return them as the machine reads them."""
-        written: dict[str, Any] = {
-            "checks": list(self.checks),
-            "tensor_core": self.tensor_core,
-            "approximation": self.approximation,
-            "order": self.order,
-            "workers": self.workers,
-            "most_findings": self.most_findings,
-        }
-        if self.most_steps is not None:
-            written["most_steps"] = self.most_steps
-        return json.dumps(written)
+        written = {**vars(self), "checks": list(self.checks)}
+        return json.dumps({name: value for name, value in written.items() if value is not None})
 
 
 def _known(what: str, name: str, known: Sequence[str]) -> None:

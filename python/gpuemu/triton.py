@@ -15,9 +15,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gpuemu.emulation import CHECKS, KernelFinding, KernelLaunch, MachineOptions, finish, raise_findings
+from gpuemu.emulation import (
+    KernelFinding,
+    KernelLaunch,
+    MachineKeywords,
+    MachineOptions,
+    finish,
+    raise_findings,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["ConfigsDisagreeWarning", "Disagreement", "Session", "emulate", "install", "uninstall"]
 
@@ -105,17 +115,11 @@ class Session:
 @contextlib.contextmanager
 def emulate(
     *,
-    checks: Sequence[str] = CHECKS,
-    tensor_core: str = "h100",
-    approximation: str = "chip",
     target: str = "sm_80",
     outputs: Sequence[str] = (),
     raise_on_findings: bool = True,
     every_config: bool = True,
-    order: str | int = "ascending",
-    workers: int = 0,
-    most_steps: int | None = None,
-    most_findings: int = 100,
+    **machine: Unpack[MachineKeywords],
 ) -> Iterator[Session]:
     """Run Triton kernels that are launched in this block in the PTX machine.
 
@@ -123,12 +127,11 @@ def emulate(
     finding, and so is an element that nothing wrote. `raise_on_findings=False` leaves findings in
     `session.findings`. Of an autotuned kernel every config runs on the same data, unless
     `every_config=False`; the arrays keep the result of the first. The other options are those of
-    `gpuemu.emulation.MachineOptions`.
+    `gpuemu.emulation.MachineOptions`, such as `checks` and `order`.
     """
     if isinstance(outputs, str):
         raise TypeError(f"outputs is the text {outputs!r}; give a list, such as [{outputs!r}]")
-    options = MachineOptions(checks, tensor_core, approximation, order, workers, most_steps, most_findings)
-    session = Session(options, target, tuple(outputs), raise_on_findings, every_config)
+    session = Session(MachineOptions(**machine), target, tuple(outputs), raise_on_findings, every_config)
     try:
         from gpuemu._launches.triton_driver import active
     except ModuleNotFoundError as error:

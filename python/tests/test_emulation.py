@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 
 import gpuemu
 from gpuemu._launches import kernel_arguments as arguments
-from gpuemu.emulation import KernelFinding, KernelLaunch, MachineOptions, raise_findings
+from gpuemu.emulation import KernelFinding, KernelLaunch, MachineKeywords, MachineOptions, raise_findings
 from gpuemu.errors import KernelError, KernelFindingsError
 
 SCALE = """
@@ -216,6 +217,12 @@ def test_arrays_that_share_memory_become_one_buffer() -> None:
     assert empty[2].size == 0
     buffer[2].view(np.float32)[15] = -1.0
     assert memory[15] == -1.0
+
+
+def test_functions_that_launch_take_every_option_of_the_machine() -> None:
+    assert list(MachineKeywords.__annotations__) == [field.name for field in fields(MachineOptions)]
+    with pytest.raises(TypeError, match="chekcs"), gpuemu.triton.emulate(chekcs=["race"]):  # type: ignore[call-arg]
+        pass
 
 
 def test_options_with_unknown_names_are_refused() -> None:

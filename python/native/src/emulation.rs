@@ -1,83 +1,14 @@
 //! Compiled kernels, run in the PTX machine on memory that Python owns.
 
-use gpuemu_machine::approximations::Approximation;
-use gpuemu_machine::tensor_core::TensorCore;
-use gpuemu_machine::{Argument, BlockOrder, Buffer, Launch, LaunchError, LaunchOptions, Outcome, Program, Role};
-use gpuemu_model::emulation::AccessCheck;
+use gpuemu_machine::{Argument, Buffer, Launch, LaunchError, LaunchOptions, Outcome, Program, Role};
 use gpuemu_ptx::Source;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde::Deserialize;
 use serde_json::json;
 
 use crate::arrays::{Memory, bytes_of, fill};
 use crate::client_error::exception;
 use crate::refusal::invalid;
-
-/// What a caller in Python says about how a launch is run.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct MachineOptions {
-    tensor_core: Option<TensorCoreName>,
-    approximation: Option<ApproximationName>,
-    checks: Option<Vec<AccessCheck>>,
-    order: Option<OrderName>,
-    workers: Option<usize>,
-    most_steps: Option<u64>,
-    most_findings: Option<usize>,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum TensorCoreName {
-    A100,
-    H100,
-    Ieee,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ApproximationName {
-    Chip,
-    Correct,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum OrderName {
-    Ascending,
-    Descending,
-    #[serde(untagged)]
-    Shuffled(u64),
-}
-
-impl MachineOptions {
-    fn launch_options(self) -> LaunchOptions {
-        let usual = LaunchOptions::default();
-        LaunchOptions {
-            tensor_core: self.tensor_core.map_or(usual.tensor_core, |name| match name {
-                TensorCoreName::A100 => TensorCore::A100,
-                TensorCoreName::H100 => TensorCore::H100,
-                TensorCoreName::Ieee => TensorCore::Ieee,
-            }),
-            approximation: self.approximation.map_or(usual.approximation, |name| match name {
-                ApproximationName::Chip => Approximation::Chip,
-                ApproximationName::Correct => Approximation::Correct,
-            }),
-            checks: self.checks.unwrap_or(usual.checks),
-            order: self.order.map_or(usual.order, |name| match name {
-                OrderName::Ascending => BlockOrder::Ascending,
-                OrderName::Descending => BlockOrder::Descending,
-                OrderName::Shuffled(seed) => BlockOrder::Shuffled(seed),
-            }),
-            workers: self.workers.unwrap_or(usual.workers),
-            most_steps: self.most_steps.unwrap_or(usual.most_steps),
-            most_findings: self.most_findings.unwrap_or(usual.most_findings),
-            trace: None,
-            ..usual
-        }
-    }
-}
 
 /// An argument as Python hands it over.
 #[derive(FromPyObject)]
@@ -148,9 +79,8 @@ impl KernelProgram {
         arguments: Vec<GivenArgument<'_>>,
         options: &str,
     ) -> PyResult<String> {
-        let options: MachineOptions =
+        let options: LaunchOptions =
             serde_json::from_str(options).map_err(|error| invalid(py, &format!("the options are wrong: {error}")))?;
-        let options = options.launch_options();
         let given = arguments.iter().map(|argument| argument.argument(py)).collect::<PyResult<Vec<_>>>()?;
         let launch = Launch { grid, block, shared_bytes, arguments: given };
         let outcome = py.detach(|| self.program.launch(&launch, &options)).map_err(|error| launch_error(py, &error))?;

@@ -9,8 +9,11 @@ pub mod narrow;
 pub mod single;
 pub mod unit;
 
+use serde::Deserialize;
+
 /// How approximated functions round.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Approximation {
     /// As the chip's special-function unit does.
     #[default]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use thiserror::Error;
-
 use gpuemu_model::emulation::{AccessCheck, AccessFinding, CodePlace, EmulationStatistics, ThreadPlace};
+use serde::Deserialize;
+use thiserror::Error;
 
 use crate::approximations::Approximation;
 use crate::tensor_core::TensorCore;
@@ -70,7 +70,8 @@ pub struct Launch {
 }
 
 /// The order in which blocks are begun, where a kernel's result depends on it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum BlockOrder {
     /// From the first to the last.
     #[default]
@@ -78,6 +79,7 @@ pub enum BlockOrder {
     /// From the last to the first.
     Descending,
     /// Shuffled by a seed.
+    #[serde(untagged)]
     Shuffled(u64),
 }
 
@@ -92,7 +94,8 @@ pub struct Trace {
 }
 
 /// How a launch is run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct LaunchOptions {
     /// Which chip's tensor cores.
     pub tensor_core: TensorCore,
@@ -105,9 +108,11 @@ pub struct LaunchOptions {
     /// Instructions of warps that may run without any block coming to its end.
     pub most_steps: u64,
     /// How long the whole launch may take; as long as it likes if nothing is said.
+    #[serde(skip)]
     pub most_time: Option<Duration>,
     pub order: BlockOrder,
     /// A thread to trace.
+    #[serde(skip)]
     pub trace: Option<Trace>,
     /// Most findings that are kept, by place.
     pub most_findings: usize,

@@ -1,9 +1,12 @@
 //! Whose tensor cores are imitated, and by which rule each adds.
 
+use serde::Deserialize;
+
 use super::element::Element;
 use super::product::{Family, MatrixProduct};
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TensorCore {
     /// A100: blocks of 8 products of 16 bits, one extra bit, truncated.
     A100,
