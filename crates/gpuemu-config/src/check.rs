@@ -160,8 +160,8 @@ fn unique<'a>(
 ) -> Result<(), ConfigError> {
     let mut seen: Vec<&str> = Vec::new();
     for name in names {
-        if name.value.trim().is_empty() {
-            return Err(source.invalid(&name.span, format!("a name of an {what} is empty"), None));
+        if let Some(problem) = gpuemu_model::name::problem(&name.value) {
+            return Err(source.invalid(&name.span, format!("the name of the {what} {problem}"), None));
         }
         if seen.contains(&name.value.as_str()) {
             return Err(source.invalid(&name.span, format!("there is a second {what} '{}'", name.value), None));

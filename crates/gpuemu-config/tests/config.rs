@@ -166,6 +166,11 @@ fn impossible_values_are_named() {
         ("[validation]\nseed = \"many\"", "'many' is not a seed"),
         ("[validation.tolerances]\nfloat32 = { atol = -1.0 }", "atol of float32 is -1, but must be 0 or above"),
         ("[[ops]]\nname = \"a\"\n[[ops]]\nname = \"a\"", "there is a second op 'a'"),
+        ("[[ops]]\nname = \" \"", "the name of the op is empty"),
+        (
+            "[[ops]]\nname = \"relu\\nPASS   softmax\"",
+            "the name of the op has the character \\u{a}, which is not printed",
+        ),
         ("[[ops]]\nname = \"a\"\nmodule = \"m\"\nscript = \"s.py\"", "op 'a' says more than once where it comes from"),
         ("[[ops]]\nname = \"a\"\nkernel = \"k\"", "there is no kernel 'k'"),
         ("[[ops]]\nname = \"a\"\nlaunches = \"m:f\"", "op 'a' has `launches` and no module"),

@@ -14,6 +14,7 @@ pub mod error_code;
 pub mod evidence;
 pub mod finding;
 pub mod json;
+pub mod name;
 pub mod nearest;
 pub mod number_text;
 pub mod picture;

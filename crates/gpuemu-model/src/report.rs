@@ -7,11 +7,12 @@ use crate::artifact::{ArtifactComparison, ArtifactStatus, KernelReport, KernelSt
 use crate::case::CaseDescriptor;
 use crate::evidence::Evidence;
 use crate::finding::{Check, ElementCounts, Finding, LargestErrors, Outcome};
+use crate::json::FromJson;
 use crate::schema::JsonSchema;
 use crate::settings::FuzzConfig;
 use crate::shard::{OpPart, RunPart, Shard};
 use crate::tensor_data::NamedTensorData;
-use crate::{number_text, seed_text};
+use crate::{name, number_text, seed_text};
 
 /// The version of a report's JSON.
 pub const REPORT_VERSION: u32 = 1;
@@ -397,6 +398,19 @@ impl RunReport {
 
     /// What the run comes to: a failure weighs more than an error, and no case at all is an error unless
     /// there are kernels only, or none had to be run.
+    /// Reads a report, and refuses one with names that could pass for other lines of what is printed of it.
+    pub fn read(bytes: &[u8]) -> Result<Self, String> {
+        let report = Self::from_json(bytes).map_err(|error| error.to_string())?;
+        let ops = report.ops.iter().map(|op| ("op", &op.op));
+        let kernels = report.kernels.iter().map(|kernel| ("kernel", &kernel.kernel));
+        let names = std::iter::once(("project", &report.project)).chain(ops).chain(kernels);
+        let wrong = names.filter_map(|(what, text)| Some((what, text, name::problem(text)?))).next();
+        match wrong {
+            Some((what, text, problem)) => Err(format!("the name of the {what} {text:?} {problem}")),
+            None => Ok(report),
+        }
+    }
+
     pub fn conclusion(&self) -> Conclusion {
         let any = |status: OpStatus| self.ops.iter().any(|op| op.status == status);
         let any_kernel = |status: KernelStatus| self.kernels.iter().any(|kernel| kernel.status == status);

@@ -63,6 +63,11 @@ impl Shard {
         (u64::from(self.index - 1)..all).step_by(self.count as usize)
     }
 
+    /// Whether a case is its.
+    pub const fn has(self, index: u64) -> bool {
+        index % self.count as u64 == (self.index - 1) as u64
+    }
+
     /// The whole of a run.
     pub const WHOLE: Self = Self { index: 1, count: 1 };
 

@@ -4,7 +4,7 @@ use gpuemu_config::Config;
 use gpuemu_model::finding::Outcome;
 use gpuemu_model::json::ToJson;
 use gpuemu_model::report::{CaseSummary, Conclusion, OpReport, OpStatus, RunReport, ValidationResult};
-use gpuemu_model::shard::{CaseFacts, OpPart, RunPart};
+use gpuemu_model::shard::{CaseFacts, OpPart, RunPart, Shard};
 use gpuemu_tensor::rng::blake2b;
 use thiserror::Error;
 
@@ -42,6 +42,18 @@ pub enum MergeError {
         /// Cases that it counts.
         counted: u64,
         failed: u64,
+    },
+    /// A report says how an op ended, and lists no case of it.
+    #[error("the report {name} judges op '{op}' and lists none of its cases")]
+    NoCases { name: String, op: String },
+    /// A report has not the cases that are its share of the run.
+    #[error("the report {name} has not the cases of op '{op}' that are those of shard {shard} of {all}")]
+    OtherCases {
+        name: String,
+        op: String,
+        shard: Shard,
+        /// Cases of all shards together.
+        all: u64,
     },
     /// The project has changed.
     #[error("{0} has another configuration than the project has now")]
@@ -122,6 +134,9 @@ fn refuse_other_runs(config: &Config, shards: &[(RunPart, NamedReport)]) -> Resu
     if !missing.is_empty() {
         return Err(MergeError::Missing { count, missing });
     }
+    for (place, op) in first.ops.iter().enumerate() {
+        refuse_other_cases(shards, place, &op.op)?;
+    }
     for (name, report) in shards.iter().map(|(_, named)| named) {
         for op in &report.ops {
             let Some(part) = &op.part else { continue };
@@ -134,6 +149,28 @@ fn refuse_other_runs(config: &Config, shards: &[(RunPart, NamedReport)]) -> Resu
     }
     if first.config_digest != config.digest {
         return Err(MergeError::Changed(first_name.clone()));
+    }
+    Ok(())
+}
+
+/// What a shard leaves out of an op would be missed by nobody: its share follows from that of all.
+fn refuse_other_cases(shards: &[(RunPart, NamedReport)], place: usize, op: &str) -> Result<(), MergeError> {
+    let of_op = |report: &RunReport| report.ops.get(place).map_or(0, |op| op.planned);
+    let all = shards.iter().map(|(_, (_, report))| of_op(report)).fold(0, u64::saturating_add);
+    for (RunPart { shard, .. }, (name, report)) in shards {
+        let Some(own) = report.ops.get(place) else { continue };
+        let (name, op, shard) = (name.clone(), op.to_string(), *shard);
+        let Some(part) = &own.part else {
+            match own.status {
+                OpStatus::Error | OpStatus::Unfinished if own.cases == 0 => continue,
+                _ => return Err(MergeError::NoCases { name, op }),
+            }
+        };
+        let in_order = part.cases.is_sorted_by(|one, next| one.index < next.index);
+        let is_own = |facts: &CaseFacts| shard.has(facts.index) && facts.index < all;
+        if own.planned != shard.size(all) || !in_order || !part.cases.iter().all(is_own) {
+            return Err(MergeError::OtherCases { name, op, shard, all });
+        }
     }
     Ok(())
 }

@@ -93,8 +93,8 @@ impl Service {
 }
 
 pub(super) fn check_name(name: &str) -> Result<(), Failure> {
-    if name.trim().is_empty() {
-        return Err(Failure::invalid("'op_name' is empty"));
+    if let Some(problem) = gpuemu_model::name::problem(name) {
+        return Err(Failure::invalid(format!("'op_name' {problem}")));
     }
     if name.len() > LONGEST_NAME {
         let length = name.len();

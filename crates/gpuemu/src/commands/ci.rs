@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use gpuemu_model::json::FromJson;
 use gpuemu_model::report::RunReport;
 use gpuemu_model::settings::{FuzzConfig, Mode};
 use gpuemu_model::shard::Shard;
@@ -101,7 +100,7 @@ pub fn read_report(path: &Path) -> Result<RunReport, ExpectedError> {
             "write one with `gpuemu ci --format json --output FILE`",
         )
     };
-    let content = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
-    let report = RunReport::from_json(content.as_bytes()).map_err(|error| unreadable(error.to_string()));
+    let content = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    let report = RunReport::read(&content).map_err(unreadable);
     fault!("report.read", unreadable("injected".to_string()), report)
 }

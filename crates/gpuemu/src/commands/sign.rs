@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use ed25519_dalek::SigningKey;
 use gpuemu_config::Environment;
 use gpuemu_model::evidence::contradiction;
-use gpuemu_model::json::FromJson;
 use gpuemu_model::report::RunReport;
 
 use crate::exit_code;
@@ -79,6 +78,6 @@ pub fn run(arguments: &Arguments) -> Result<u8, ExpectedError> {
 }
 
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<RunReport, ExpectedError> {
-    RunReport::from_json(bytes)
+    RunReport::read(bytes)
         .map_err(|error| ExpectedError::plain(format!("{} is not a report of gpuemu: {error}", path.display())))
 }

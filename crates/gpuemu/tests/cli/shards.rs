@@ -107,6 +107,28 @@ fn what_is_not_all_of_one_run_is_not_joined() {
     refused(&["1.json", "fewer.json"], "counts 4 cases of op 'softmax', 0 of them failed, and lists others");
     report["ops"][0]["cases"] = 3.into();
     project.write("fewer.json", &report.to_string());
+    // Nor is one of an op whose cases were emptied, whatever the report calls the op.
+    let emptied = |change: fn(&mut Value)| {
+        let mut report: Value = serde_json::from_str(&project.read("2.json")).unwrap();
+        change(&mut report["ops"][0]);
+        project.write("emptied.json", &report.to_string());
+    };
+    emptied(|op| {
+        op.as_object_mut().unwrap().remove("part");
+    });
+    refused(&["1.json", "emptied.json"], "the report emptied.json judges op 'softmax' and lists none of its cases");
+    let none = |op: &mut Value| {
+        for count in ["planned", "cases", "passed"] {
+            op[count] = 0.into();
+        }
+        op["part"]["cases"] = Value::Array(Vec::new());
+    };
+    emptied(none);
+    refused(&["1.json", "emptied.json"], "has not the cases of op 'softmax' that are those of shard");
+    emptied(|op| op["part"]["cases"][1] = op["part"]["cases"][0].clone());
+    refused(&["1.json", "emptied.json"], "has not the cases of op 'softmax' that are those of shard 2/2 of 9");
+    emptied(|op| op["op"] = "other\nPASS   softmax".into());
+    refused(&["emptied.json"], "the name of the op \"other\\nPASS   softmax\" has the character \\u{a}");
     let files = ["report", "--merge", "1.json", "fewer.json"];
     let text = text_of(&gpuemu(&project, &files).assert().code(1).get_output().stdout);
     assert!(text.contains("only 8 of 9 cases are in the reports"), "{text}");
