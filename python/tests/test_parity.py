@@ -1,167 +1,110 @@
 """Every door gives the same verdict: `gpuemu test` with a daemon and without, `gpuemu.check`, and pytest.
 
-The functions are those of the grown corpus, right and wrong, each with what its pair says of it.
+Compared are verdicts, numbers of cases, checks, classes of bugs, what was not checked and the failing seeds.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import parity_projects
 import pytest
-from pytest_projects import run_pytest
-
-import gpuemu
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # Which pytest brings.
+from parity_doors import Said, ops_of, said_by_all
 
 pytest_plugins = ["daemon_fixtures"]
 
-GROWN = Path(__file__).parents[2] / "lab/corpus/grown/python"
-CASES, SEED = 12, 1
-# Modules and functions whose bugs depend on the process: every door fails them, in cases of its own.
+_KEPT = "results are kept by address or identity, which a process gives again"
+_MEMORY = "what memory held that it does not write is the process's own"
+# Bugs that depend on the process: every door fails these functions, in cases of its own.
 BY_PROCESS = {
-    "cached_by_pointer": "results are kept by address or identity, which a process gives again",
-    "plan_caches": "plans are kept for the process, which other functions have called before",
-    "stale_memory": "what its memory held before is the process's own",
-    "lazy_results": "a thread writes the result later",
-    "sub_by_memory": "it reads the memory around its inputs, which each process lays out in its own way",
+    "layernorm_cached_by_address_wrong": _KEPT,
+    "matmul_cached_by_addresses_wrong": _KEPT,
+    "tanh_cached_by_identity_wrong": _KEPT,
+    "cached_by_address": _KEPT,
+    "cached_by_identity": _KEPT,
+    "exp_of_stale_memory_wrong": _MEMORY,
+    "tanh_in_next_call_wrong": _MEMORY,
+    "layernorm_whole_blocks_wrong": _MEMORY,
+    "embedding_skips_padding_wrong": _MEMORY,
+    "never_written": _MEMORY,
+    "page_never_written": _MEMORY,
+    "sigmoid_not_joined_wrong": "a thread writes the result later",
+    "sub_by_memory_wrong": "it reads memory around its inputs, which each process lays out in its own way",
+    "matmul_planned_by_dtype_wrong": "its plans are those of `rmsnorm_planned_by_dtype` if both are called",
+}
+
+_OUT = "workers call a function that takes `out=` without it, and report that the argument is missing"
+# Bugs of `gpuemu test`, which says something else than the other doors. Whoever mends one removes its lines.
+NOT_YET = {
+    "reciprocal_last_element_unwritten_right": _OUT,
+    "reciprocal_last_element_unwritten_wrong": _OUT,
+    "without_tail": _OUT,
+    "past_the_end": _OUT,
+    "ignores_out": _OUT,
+    "returns_other_than_out": _OUT,
+    "returns_out": _OUT,
+    "fills_out": _OUT,
+    "writes_behind": "workers lay out inputs without guard bands, so that a store past the end of one passes",
 }
 
 
-def twins() -> list[dict[str, Any]]:
-    """Return every function of the pairs in Python: its name, where it is, and the op that it is."""
-    pairs = tomllib.loads((GROWN / "pairs.toml").read_text(encoding="utf-8"))["pairs"]
-    return [
-        {
-            "name": pair[side].partition(":")[2],
-            "module": pair[side],
-            "op": pair["op"],
-            "by_process": side == "wrong" and not BY_PROCESS.keys().isdisjoint(pair[side].split(":")),
-        }
-        for pair in pairs
-        for side in ("right", "wrong")
-    ]
+def verdicts(said: Said) -> dict[str, Any]:
+    """Return the verdict on each op."""
+    return {name: told["status"] for name, told in said.items()}
 
 
-TWINS = {twin["name"]: twin for twin in twins()}
+def differences(doors: dict[str, Said]) -> dict[str, str]:
+    """Return the ops of which not every door says the same, with what each says."""
+    found = {}
+    for name in doors["gpuemu.check"]:
+        told = {door: said[name] for door, said in doors.items()}
+        if name in BY_PROCESS:
+            told = {door: {"status": one["status"]} for door, one in told.items()}
+        if len({json.dumps(one) for one in told.values()}) > 1:
+            found[name] = "\n".join([f"{name}:", *(f"  {door}: {one}" for door, one in told.items())])
+    return found
 
 
-def summary(report: Any) -> dict[str, Any]:
-    """Return what a report says of an op, as far as every door must say it."""
-    findings = {
-        (finding["check"], finding["bug_class"])
-        for failure in report["failures"]
-        for finding in failure["failures"]
-    }
-    return {
-        "status": report["status"],
-        "cases": [report["cases"], report["passed"], report["failed"], report["undetermined"]],
-        "findings": sorted(map(list, findings)),
-        "not_checked": sorted(report["not_checked"]),
-        "seeds": [str(failure["seed"]) for failure in report["failures"]],
-    }
+@pytest.fixture
+def runner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(parity_projects.RUNNER))
 
 
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a project with all functions as its ops."""
-    folder = tmp_path_factory.mktemp("parity")
-    for source in GROWN.glob("*.py"):
-        (folder / source.name).write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
-    lines = ["[project]", 'name = "parity"', 'framework = "numpy"']
-    for name, twin in TWINS.items():
-        lines += ["", "[[ops]]", f'name = "{name}"', f'module = "{twin["module"]}"']
-        lines += [f"{key} = {toml(value)}" for key, value in twin["op"].items()]
-    (folder / "gpuemu.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return folder
+@pytest.mark.usefixtures("runner")
+@pytest.mark.parametrize(
+    ("project", "expected"),
+    [
+        (parity_projects.twins, {"passed", "failed"}),
+        (parity_projects.cheats, {"passed", "failed"}),
+        (parity_projects.right_example, {"passed"}),
+        (parity_projects.wrong_example, {"failed"}),
+    ],
+)
+def test_every_door_says_the_same(
+    project: Callable[[Path], Path], expected: set[str], tmp_path: Path, daemon_home: Path
+) -> None:
+    folder = project(tmp_path)
+    doors = said_by_all(folder, daemon_home)
+    assert [set(said) for said in doors.values()] == [set(ops_of(folder))] * len(doors)
+    found = differences(doors)
+    unknown = [text for name, text in found.items() if name not in NOT_YET]
+    assert not unknown, "\n".join(unknown)
+    judged = verdicts(doors["gpuemu.check"])
+    mended = NOT_YET.keys() & judged.keys() - found.keys()
+    assert not mended, f"every door says the same of {', '.join(sorted(mended))}: take them out of NOT_YET"
+    assert set(judged.values()) == expected
+    assert {judged[name] for name in BY_PROCESS.keys() & judged.keys()} <= {"failed"}
+    assert {status for name, status in judged.items() if name.endswith("_right")} <= {"passed"}
+    assert {status for name, status in judged.items() if name.endswith("_wrong")} <= {"failed"}
 
 
-def toml(value: Any) -> str:
-    """Return a value as TOML has it."""
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {toml(inner)}" for key, inner in value.items()) + " }"
-    return json.dumps(value)
-
-
-def by_command_line(folder: Path, home: Path, *options: str) -> dict[str, dict[str, Any]]:
-    """Run `gpuemu test` on all functions."""
-    program = Path(os.environ["GPUEMU_DAEMON"]).with_name("gpuemu")
-    command = [str(program), "test", "--format", "json", "--no-minimize", "--parallel", "0", *options]
-    command += ["--iterations", str(CASES), "--base-seed", str(SEED)]
-    known = {**os.environ, "GPUEMU_HOME": str(home), "GPUEMU_PYTHON": sys.executable}
-    told = subprocess.run(
-        command, cwd=folder, env=known, capture_output=True, text=True, check=False, timeout=600
-    )
-    assert told.stdout, told.stderr
-    return {op["op"]: summary(op) for op in json.loads(told.stdout)["ops"]}
-
-
-CHECKS = """
-import json
-from pathlib import Path
-
-import pytest
-from test_parity import TWINS, checked
-
-@pytest.mark.parametrize("name", TWINS)
-def test_function(name):
-    Path(f"{name}.json").write_text(json.dumps(checked(name, Path())))
-"""
-
-
-def checked(name: str, folder: Path, **options: Any) -> dict[str, Any]:
-    """Run `gpuemu.check` on a function, as an op of the project."""
-    module, _, function = TWINS[name]["module"].partition(":")
-    report = gpuemu.check(
-        name,
-        getattr(importlib.import_module(module), function),
-        project=folder,
-        launches=TWINS[name]["op"].get("launches"),
-        store=False,
-        raises=False,
-        minimize=False,
-        **options,
-    )
-    return summary(report.report.to_json())
-
-
-def test_every_door_says_the_same(written: Path, daemon_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    doors = {
-        "gpuemu test": by_command_line(written, daemon_home),
-        "gpuemu test --no-daemon": by_command_line(written, written / "home", "--no-daemon"),
-    }
-    monkeypatch.syspath_prepend(str(written))
-    doors["gpuemu.check"] = {name: checked(name, written, cases=CASES, seed=SEED) for name in TWINS}
-    (written / "test_functions.py").write_text(CHECKS, encoding="utf-8")
-    paths = [str(Path(gpuemu.__file__).parents[1]), str(Path(__file__).parent), str(written)]
-    told = run_pytest(
-        written,
-        "-q",
-        f"--gpuemu-cases={CASES}",
-        f"--gpuemu-seed={SEED}",
-        "--gpuemu-no-store",
-        PYTHONPATH=os.pathsep.join(paths),
-    )
-    assert told.returncode == 0, told.stdout
-    doors["pytest"] = {
-        name: json.loads((written / f"{name}.json").read_text(encoding="utf-8")) for name in TWINS
-    }
-    different = []
-    for name in TWINS:
-        keys = ["status"] if TWINS[name]["by_process"] else list(doors["gpuemu.check"][name])
-        told_by = {door: {key: said[name][key] for key in keys} for door, said in doors.items()}
-        if len({json.dumps(one) for one in told_by.values()}) > 1:
-            different.append("\n".join([f"{name}:", *(f"  {door}: {one}" for door, one in told_by.items())]))
-    assert not different, "\n".join(different)
-    verdicts = {name: said["status"] for name, said in doors["gpuemu.check"].items()}
-    assert set(verdicts.values()) == {"passed", "failed"}
-    assert {verdicts[name] for name, twin in TWINS.items() if twin["by_process"]} == {"failed"}
+def test_every_exception_names_a_function(tmp_path: Path, runner: None) -> None:
+    known: set[str] = set()
+    for project in (parity_projects.twins, parity_projects.cheats):
+        folder = tmp_path / project.__name__
+        folder.mkdir()
+        known |= ops_of(project(folder)).keys()
+    assert known >= BY_PROCESS.keys() | NOT_YET.keys()

@@ -89,6 +89,8 @@ def _op(pair: Pair, side: Side) -> list[str]:
             dtype: {"atol": atol, "rtol": rtol} for dtype, (atol, rtol) in pair.tolerance.items()
         }
     made |= {key: value for key, value in (("dtypes", pair.dtypes), ("values", pair.values)) if value}
+    if pair.launches is not None:
+        made["launches"] = pair.launches
     if pair.kwargs:
         made["kwargs"] = pair.kwargs
     if pair.sizes:
