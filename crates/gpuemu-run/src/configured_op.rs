@@ -242,9 +242,10 @@ impl ConfiguredOp {
             OpProgram::Python(program) => {
                 self.check_dtypes(&program)?;
                 let (started, accepted) = program.start(&self.name)?;
-                let withheld = self.fit(accepted.as_ref());
-                let (words, extra) = (program.describe(), self.extra.clone());
-                let runner = PythonRunner::new(words, started, &program.entry, extra, withheld, self.timeout);
+                let out = accepted.as_ref().and_then(|accepted| self.out_keyword(accepted));
+                let withheld = self.fit(accepted.map(|accepted| accepted.without(out)).as_ref());
+                let (words, extra, out) = (program.describe(), self.extra.clone(), out.map(ToString::to_string));
+                let runner = PythonRunner::new(words, started, &program.entry, extra, withheld, out, self.timeout);
                 OpRunner::Python(Box::new(runner))
             }
         };
@@ -263,6 +264,14 @@ impl ConfiguredOp {
                 self.sampler.absent.push(spec.name.clone());
             }
         }
+    }
+
+    /// The keyword by which a callable is given memory for its outputs.
+    pub fn out_keyword(&self, accepted: &Accepted) -> Option<&'static str> {
+        let schema = self.subject.schema();
+        let inputs = schema.inputs.iter().map(|spec| spec.name.as_str());
+        let parameters = schema.parameters.iter().map(|spec| spec.name.as_str());
+        accepted.out_keyword(inputs.chain(parameters).chain(self.extra.keys().map(String::as_str)))
     }
 
     /// Narrows the cases to what a callable takes, with a warning for each thing that is not tried. Returns the

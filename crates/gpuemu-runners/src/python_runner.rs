@@ -19,6 +19,8 @@ pub struct PythonRunner {
     program: Box<dyn Program>,
     extra: Map<String, Value>,
     withheld: Vec<String>,
+    /// The keyword by which it is given memory for its outputs.
+    out: Option<String>,
     timeout: Duration,
     broken: Option<ExecutorError>,
 }
@@ -26,13 +28,14 @@ pub struct PythonRunner {
 impl PythonRunner {
     /// A runner over the code of an entry. A callable sees the strides of its inputs, and its memory is watched. `extra`
     /// goes to every call beside the op's parameters; parameters in `withheld` are never passed, because the callable
-    /// does not take them.
+    /// does not take them. By `out` it is given memory for its outputs.
     pub fn new(
         name: String,
         program: Box<dyn Program>,
         entry: &Entry,
         extra: Map<String, Value>,
         withheld: Vec<String>,
+        out: Option<String>,
         timeout: Duration,
     ) -> Self {
         let callable = matches!(entry, Entry::Callable(..));
@@ -40,12 +43,12 @@ impl PythonRunner {
             name,
             kind: RunnerKind::Script,
             layouts: callable,
-            writes_into_buffers: false,
+            writes_into_buffers: out.is_some(),
             inputs_watched: callable,
             refills: callable,
             remembers: !matches!(entry, Entry::Cold(_)),
         };
-        Self { description, program, extra, withheld, timeout, broken: None }
+        Self { description, program, extra, withheld, out, timeout, broken: None }
     }
 
     /// The arguments that are not tensors, as the program gets them.
@@ -82,7 +85,9 @@ impl Runner for PythonRunner {
         fault!("runner.call");
         let parameters = self.arguments(invocation.parameters);
         let arguments = Arguments { inputs: &inputs, parameters: &parameters, timeout: self.timeout };
-        let (outputs, seen) = self.program.call_watched(&arguments, &watch_of(invocation)).map_err(|error| {
+        let watch = watch_of(invocation, self.out.clone());
+        let called = self.program.call_watched(&arguments, &watch, &mut invocation.outputs);
+        let (outputs, seen) = called.map_err(|error| {
             if could_not_start(&error) || is_ending() {
                 self.broken = Some(error.clone());
             }
@@ -94,6 +99,10 @@ impl Runner for PythonRunner {
                 Seen::Raised { text } => return Err(RunnerError::Raised(text.clone())),
                 _ => {}
             }
+        }
+        if self.out.is_some() {
+            note(invocation, seen);
+            return Ok(());
         }
         fault!("runner.match_outputs", RunnerError::Raised("injected".to_string()), Ok(()))?;
         accept(invocation, &outputs, seen)
@@ -115,13 +124,23 @@ pub fn accept(invocation: &mut Invocation<'_>, outputs: &NamedTensors, seen: Vec
     Ok(())
 }
 
+/// Makes findings of what was seen of a call that wrote its outputs into the engine's buffers.
+pub fn note(invocation: &mut Invocation<'_>, seen: Vec<Seen>) {
+    let names: Vec<String> = invocation.output_names().map(ToString::to_string).collect();
+    let none = NamedTensors::new();
+    let findings: Vec<Finding> =
+        seen.into_iter().filter_map(|seen| finding(seen, invocation, &names, &none, &[])).collect();
+    invocation.findings.extend(findings);
+}
+
 /// How the memory of a call is watched.
-fn watch_of(invocation: &Invocation<'_>) -> Watch {
+fn watch_of(invocation: &Invocation<'_>, out: Option<String>) -> Watch {
     Watch {
         poison: invocation.poison,
         outputs: invocation.output_names().map(ToString::to_string).collect(),
         in_place: invocation.overwriting().map(ToString::to_string).collect(),
         output_bytes: invocation.outputs.iter().map(|output| output.data().len()).collect(),
+        out,
         refill: invocation.placement == Placement::Refilled,
     }
 }

@@ -98,8 +98,8 @@ class Bridge:
         adapter.prepare([dtype for _, _, dtype, _, _, _ in inputs])
         arrays = self._arrays(inputs)
         if self.out is not None and outs:
-            made = tuple(adapter.out_array(TensorData(*view[1:])) for view in outs)
-            keywords[self.out] = made[0] if len(made) == 1 else made
+            made = [adapter.out_array(TensorData(*view[1:])) for view in outs]
+            keywords[self.out] = self.memory.out_argument(made)
         self.memory.poison(poison, expected_bytes)
         if self.kernel is not None:
             self.kernel.forget()
@@ -118,7 +118,7 @@ class Bridge:
         except (Exception, SystemExit, GeneratorExit) as error:
             return f"{self.title} raised {_words_of(error)}"
         if self.out is not None:
-            return self._written(result, outs)
+            return self._written(result, outs, self.out)
         try:
             results = self._results(result, arrays)
             named = [(name, adapter.to_numpy(value, self._label(name))) for name, value in results]
@@ -147,7 +147,7 @@ class Bridge:
         left, right = self.adapter.to_numpy(returned, "result"), self.adapter.to_numpy(array, "input")
         return left.shape == right.shape and left.tobytes() == right.tobytes()
 
-    def _written(self, result: Any, outs: list[View]) -> str | tuple[list[Output], list[Seen]]:
+    def _written(self, result: Any, outs: list[View], keyword: str) -> str | tuple[list[Output], list[Seen]]:
         """Accept what a function that was given its outputs returned: nothing, or those outputs."""
         if result is None:
             return [], []
@@ -155,14 +155,8 @@ class Bridge:
             values = [self.adapter.to_numpy(value, self._label(name)) for name, value in _named(result)]
         except NotAnArrayError as error:
             return str(error)
-        ranges = [_range_of(view[1]) for view in outs]
-        for array in values:
-            low, high = _range_of(array)
-            if array.size and not any(start <= low and high <= end for start, end in ranges):
-                return (
-                    f"{self.title} took `{self.out}=` and returned another array; return that one, or nothing"
-                )
-        return [], []
+        strays = self.memory.strays(values, [view[1] for view in outs], keyword)
+        return ([], []) if strays is None else f"{self.title} {strays}"
 
     def _label(self, name: str) -> str:
         """Return what the op calls a result that came back by its place."""
@@ -199,13 +193,6 @@ def _bytes_of(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("<"))
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-
-
-def _range_of(array: npt.NDArray[Any]) -> tuple[int, int]:
-    if array.flags.c_contiguous:
-        start: int = array.__array_interface__["data"][0]
-        return start, start + array.nbytes
-    return np.lib.array_utils.byte_bounds(array)
 
 
 def _words_of(error: BaseException) -> str:

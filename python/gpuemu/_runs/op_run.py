@@ -6,7 +6,7 @@ import contextlib
 import importlib
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,16 +99,13 @@ class OpRun:
         for check in listed_names(allow, "allow"):
             if check not in DISCIPLINES:
                 raise ValueError(f"allow has {check!r}; what can be allowed: {', '.join(DISCIPLINES)}")
-        takes = accepted(function)
-        keyword = _out_keyword(out, takes, adapter)
-        if keyword is not None:
-            # gpuemu's own argument, which no case has.
-            takes["required"] = [known for known in takes["required"] if known != keyword]
+        takes = json.dumps(accepted(function, adapter.shares_memory))
+        keyword = _out_keyword(out, op.out_keyword(takes), adapter)
         self.adapter = adapter
         traits = {
             "name": name or f"callable {function_name(function)}",
             "layouts": adapter.sees_strides,
-            "writes_into_buffers": keyword is not None,
+            "out": keyword,
             "inputs_watched": True,
             "refills": True,
             "dictionary": dictionary,
@@ -120,7 +117,7 @@ class OpRun:
         bridge = Bridge(
             function, adapter, keyword, allow, outputs=outputs, in_place=in_place, kernel=self.kernel
         )
-        self.native = _native.OpRun(op, bridge, json.dumps(takes), json.dumps(traits))
+        self.native = _native.OpRun(op, bridge, takes, json.dumps(traits))
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[None]:
@@ -174,13 +171,12 @@ def _kernel(launches: Any) -> Any:
     return launches
 
 
-def _out_keyword(out: bool | str | None, takes: Mapping[str, Any], adapter: BaseAdapter) -> str | None:
+def _out_keyword(out: bool | str | None, found: str | None, adapter: BaseAdapter) -> str | None:
+    """Return the keyword that takes outputs: the one asked for, or the one found in the signature."""
     if isinstance(out, str):
         return out
-    if out is False or not adapter.shares_memory:
+    if out is False:
         return None
-    if "out" in takes["names"]:
-        return "out"
-    if out:
+    if out and found is None and adapter.shares_memory:
         raise ValueError("out=True, but the function has no parameter called 'out'; give its name instead")
-    return None
+    return found

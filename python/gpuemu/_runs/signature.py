@@ -1,13 +1,14 @@
-"""What a callable can be given, as its signature says."""
+"""What a callable can be given, as its signature says.
 
-from __future__ import annotations
+The package and the worker share this file, as they share `watched_memory.py`: it imports nothing of either.
+"""
 
 import inspect
-from collections.abc import Callable
+from collections import abc
 from typing import Any
 
 
-def written_function(function: Callable[..., Any]) -> Callable[..., Any]:
+def written_function(function: abc.Callable[..., Any]) -> abc.Callable[..., Any]:
     """Return the function that a user wrote, from inside of what a framework made of it."""
     for attribute in ("python_function", "forward"):
         # TensorFlow keeps what `tf.function` was given; a module of PyTorch is called through `forward`.
@@ -17,9 +18,15 @@ def written_function(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def accepted(function: Callable[..., Any]) -> dict[str, Any]:
-    """Describe what a function can be given: the same description that workers of the daemon send."""
-    answer: dict[str, Any] = {"names": [], "any": False, "required": [], "any_positional": False}
+def accepted(function: abc.Callable[..., Any], shares_memory: bool = False) -> dict[str, Any]:
+    """Describe what a function can be given, and whether its arrays lie in memory that it is given."""
+    answer: dict[str, Any] = {
+        "names": [],
+        "any": False,
+        "required": [],
+        "any_positional": False,
+        "shares_memory": shares_memory,
+    }
     try:
         parameters = inspect.signature(written_function(function)).parameters.values()
     except (TypeError, ValueError):
@@ -39,7 +46,7 @@ def accepted(function: Callable[..., Any]) -> dict[str, Any]:
     return answer
 
 
-def function_name(function: Callable[..., Any]) -> str:
+def function_name(function: abc.Callable[..., Any]) -> str:
     """Return the name of a function, with its module where it has one."""
     inner = written_function(function)
     name = getattr(inner, "__qualname__", None) or getattr(inner, "__name__", None) or type(function).__name__

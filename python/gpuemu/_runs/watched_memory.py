@@ -122,6 +122,34 @@ class WatchedMemory:
         self.pristine = []
         return found
 
+    def strays(self, returned: list[Any], storages: list[Any], keyword: str) -> str | None:
+        """Return what is wrong with arrays that a function returned beside the memory it was given to write.
+
+        It may return nothing, or what lies in that memory: another result would be one that nobody judged.
+        """
+        given = [self.bounds(self.bytes_of(storage)) for storage in storages]
+        for array in returned:
+            low, high = self.bounds(array)
+            if array.size and not any(start <= low and high <= end for start, end in given):
+                return f"took `{keyword}=` and returned another array; return that one, or nothing"
+        return None
+
+    @staticmethod
+    def bounds(array: Any) -> tuple[int, int]:
+        """Return the addresses between which the elements of an array lie."""
+        low = high = array.__array_interface__["data"][0]
+        for size, stride in zip(array.shape, array.strides, strict=True):
+            if stride < 0:
+                low += (size - 1) * stride
+            else:
+                high += (size - 1) * stride
+        return low, high + array.itemsize
+
+    @staticmethod
+    def out_argument(arrays: list[Any]) -> Any:
+        """Return the value of the argument that takes outputs: an array, or a tuple of several."""
+        return arrays[0] if len(arrays) == 1 else tuple(arrays)
+
     def holders(self, array: Any, inputs: list[tuple[str, Any]]) -> list[str]:
         """Return the inputs in whose memory an array lies."""
         share = self.numpy.may_share_memory

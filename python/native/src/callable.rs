@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use gpuemu_engine::runner::{Buffer, Invocation, Placement, Runner, RunnerDescription, RunnerError};
 use gpuemu_runners::executor::{Accepted, CallStyle, NamedTensors, Seen};
 use gpuemu_runners::kernels::findings::SeenLaunch;
-use gpuemu_runners::python_runner::{accept, parameters_json};
+use gpuemu_runners::python_runner::{accept, note, parameters_json};
 use gpuemu_tensor::{DType, Tensor};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
@@ -102,14 +102,15 @@ impl CallableRunner {
             return Ok(Err(RunnerError::Raised(text)));
         }
         invocation.surplus = values.len() > invocation.outputs.len();
-        if self.description.writes_into_buffers {
-            return Ok(Ok(()));
-        }
         let seen: Vec<Seen> = match seen.as_str() {
             "" => Vec::new(),
             text => serde_json::from_str(text)
                 .map_err(|error| PyValueError::new_err(format!("what was seen of memory: {error}")))?,
         };
+        if self.description.writes_into_buffers {
+            note(invocation, seen);
+            return Ok(Ok(()));
+        }
         Ok(take(invocation, &values, seen))
     }
 

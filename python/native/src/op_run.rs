@@ -62,7 +62,8 @@ struct Plan {
 struct Traits {
     name: String,
     layouts: bool,
-    writes_into_buffers: bool,
+    /// The keyword by which it is given memory for its outputs.
+    out: Option<String>,
     inputs_watched: bool,
     refills: bool,
     dictionary: bool,
@@ -163,9 +164,9 @@ impl OpRun {
     /// One op and one callable. `traits` and `accepted` are JSON about the callable inside of the bridge.
     #[new]
     fn new(py: Python<'_>, op: Py<ReadyOp>, bridge: Py<PyAny>, accepted: &str, traits: &str) -> PyResult<Self> {
-        let accepted = accepted_of(py, accepted)?;
         let traits: Traits =
             serde_json::from_str(traits).map_err(|error| invalid(py, &format!("traits cannot be read: {error}")))?;
+        let accepted = accepted_of(py, accepted)?.without(traits.out.as_deref());
         let mut fitted = op.get().op.clone();
         let withheld = fitted.fit(Some(&accepted));
         let dictionary = traits.dictionary;
@@ -174,7 +175,7 @@ impl OpRun {
             name: traits.name,
             kind: RunnerKind::Callable,
             layouts: traits.layouts,
-            writes_into_buffers: traits.writes_into_buffers,
+            writes_into_buffers: traits.out.is_some(),
             inputs_watched: traits.inputs_watched,
             refills: traits.refills,
             remembers: true,

@@ -185,6 +185,11 @@ impl ReadyOp {
         self.op.subject.schema().inputs.iter().map(|spec| spec.name.clone()).collect()
     }
 
+    /// The keyword by which a function is given memory for its outputs, if its signature names one that is free.
+    fn out_keyword(&self, py: Python<'_>, accepted: &str) -> PyResult<Option<&'static str>> {
+        Ok(self.op.out_keyword(&accepted_of(py, accepted)?))
+    }
+
     /// What the op is, as JSON.
     fn describe(&self) -> String {
         let schema = self.op.subject.schema();

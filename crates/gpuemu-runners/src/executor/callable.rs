@@ -1,78 +1,15 @@
 //! Functions of a project that run in a worker and are given real arrays.
 
+use gpuemu_engine::runner::Buffer;
 use gpuemu_process::fault;
 use gpuemu_tensor::dtype::UnknownDType;
 use gpuemu_tensor::{DType, Tensor};
-use serde::{Deserialize, Serialize};
 
+use super::accepted::Accepted;
 use super::pool::Pool;
 use super::watch::{Seen, Watch};
 use super::worker::{Answer, Key, Output, Request, View, Worker};
 use super::{Arguments, ExecutorError, NamedTensors, Program};
-
-/// What a callable can be given, as its signature says.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-pub struct Accepted {
-    /// Parameters that can be given by keyword.
-    pub names: Vec<String>,
-    /// Whether any keyword can be given (`**kwargs`).
-    pub any: bool,
-    /// Positional parameters without a default.
-    pub required: Vec<String>,
-    /// Whether any number of positional arguments can be given (`*args`, or a signature that is not known).
-    pub any_positional: bool,
-}
-
-/// How a callable is given its inputs. Parameters are always given by keyword.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CallStyle {
-    /// Each by its name.
-    Keywords,
-    /// One after the other.
-    Positional,
-    /// All in one dict.
-    Dictionary,
-}
-
-impl CallStyle {
-    /// The name by which it is known in Python.
-    pub const fn name(self) -> &'static str {
-        match self {
-            CallStyle::Keywords => "keywords",
-            CallStyle::Positional => "positional",
-            CallStyle::Dictionary => "dictionary",
-        }
-    }
-}
-
-impl Accepted {
-    /// Whether a parameter can be given by this name.
-    pub fn takes(&self, name: &str) -> bool {
-        self.any || self.names.iter().any(|known| known == name)
-    }
-
-    /// How inputs of these names are given. The names are known only when a call is made, so the style is chosen then.
-    ///
-    /// By keywords if every name can be given so; a function with `**kwargs` whose required parameters have other
-    /// names than all inputs cannot be called so, and one with `*args, **kwargs` alone says nothing about names. In one dict if there is one required positional parameter and no
-    /// more can be given, and there are several inputs and no other parameter, or it is called `inputs`. In order
-    /// otherwise.
-    pub fn style_for(&self, inputs: &[&str]) -> CallStyle {
-        let named = |name: &String| inputs.contains(&name.as_str());
-        let unnamed = self.any_positional && self.names.is_empty();
-        let unknown = self.any && (unnamed || !self.required.is_empty() && !self.required.iter().any(named));
-        if !unknown && inputs.iter().all(|name| self.takes(name)) {
-            return CallStyle::Keywords;
-        }
-        match self.required.as_slice() {
-            [only] if !self.any_positional && (only == "inputs" || inputs.len() > 1 && self.names.len() == 1) => {
-                CallStyle::Dictionary
-            }
-            _ => CallStyle::Positional,
-        }
-    }
-}
 
 /// A function of a project, leased from a pool.
 #[derive(Debug)]
@@ -98,24 +35,36 @@ impl Callable {
         worker: &mut Worker,
         arguments: &Arguments<'_>,
         watch: Option<&Watch>,
+        outputs: &mut [Buffer],
     ) -> Result<(NamedTensors, Vec<Seen>), ExecutorError> {
+        let keyword = watch.and_then(|watch| watch.out.as_deref());
+        let outs: &mut [Buffer] = if keyword.is_some() { outputs } else { &mut [] };
+        let left = self.accepted.without(keyword);
         let names: Vec<&str> = arguments.inputs.iter().map(|(name, _)| name.as_str()).collect();
-        let accepted = arguments.parameters.iter().filter(|(name, _)| self.accepted.takes(name));
+        let accepted = arguments.parameters.iter().filter(|(name, _)| left.takes(name));
         let request = Request::RunCallable {
-            style: self.accepted.style_for(&names),
+            style: left.style_for(&names),
             inputs: arguments.inputs.iter().map(|(name, tensor)| view(name, tensor)).collect(),
+            outs: outs.iter().map(memory_view).collect(),
             parameters: accepted.map(|(name, value)| (name.clone(), value.clone())).collect(),
             watch,
         };
-        let storages: Vec<&[u8]> = arguments.inputs.iter().map(|(_, tensor)| tensor.storage().as_bytes()).collect();
+        let storages = arguments.inputs.iter().map(|(_, tensor)| tensor.storage().as_bytes());
+        let storages: Vec<&[u8]> = storages.chain(outs.iter().map(Buffer::memory)).collect();
         worker.calls += 1;
         match worker.ask(&request, &storages, arguments.timeout)? {
-            (Answer::Returned { outputs, mut seen, raised }, blobs) => match returned(outputs, &blobs) {
-                Ok(outputs) if raised.is_some() => {
-                    seen.extend(raised.map(|text| Seen::Raised { text }));
-                    Ok((outputs, seen))
+            (Answer::Returned { mut seen, raised: Some(text), .. }, _) => {
+                seen.push(Seen::Raised { text });
+                Ok((NamedTensors::new(), seen))
+            }
+            (Answer::Returned { outputs, seen, raised: None }, blobs) if outs.is_empty() => {
+                match returned(outputs, &blobs) {
+                    Ok(outputs) => Ok((outputs, seen)),
+                    Err(message) => Err(worker.bad_output(message)),
                 }
-                Ok(outputs) => Ok((outputs, seen)),
+            }
+            (Answer::Returned { seen, .. }, blobs) => match take_back(outs, &blobs) {
+                Ok(()) => Ok((NamedTensors::new(), seen)),
                 Err(message) => Err(worker.bad_output(message)),
             },
             (other, _) => Err(worker.unexpected(&other)),
@@ -127,13 +76,14 @@ impl Callable {
         &mut self,
         arguments: &Arguments<'_>,
         watch: Option<&Watch>,
+        outputs: &mut [Buffer],
     ) -> Result<(NamedTensors, Vec<Seen>), ExecutorError> {
         let mut worker = match self.worker.take() {
             Some(worker) => worker,
             None => Worker::start(&self.key)?,
         };
         self.accepted.clone_from(&worker.accepted);
-        let result = self.run(&mut worker, arguments, watch);
+        let result = self.run(&mut worker, arguments, watch, outputs);
         if worker.is_healthy() {
             self.worker = Some(worker);
         }
@@ -143,15 +93,16 @@ impl Callable {
 
 impl Program for Callable {
     fn call(&mut self, arguments: &Arguments<'_>) -> Result<NamedTensors, ExecutorError> {
-        self.make_call(arguments, None).map(|(outputs, _)| outputs)
+        self.make_call(arguments, None, &mut []).map(|(outputs, _)| outputs)
     }
 
     fn call_watched(
         &mut self,
         arguments: &Arguments<'_>,
         watch: &Watch,
+        outputs: &mut [Buffer],
     ) -> Result<(NamedTensors, Vec<Seen>), ExecutorError> {
-        self.make_call(arguments, Some(watch))
+        self.make_call(arguments, Some(watch), outputs)
     }
 
     fn stderr(&mut self) -> String {
@@ -178,6 +129,31 @@ fn view<'a>(name: &'a str, tensor: &'a Tensor) -> View<'a> {
     }
 }
 
+/// All of the memory of an output, guard bands included. Outputs have no names there, only an order.
+fn memory_view(output: &Buffer) -> View<'_> {
+    View {
+        name: "",
+        dtype: output.dtype().name(),
+        element_bytes: output.dtype().size(),
+        shape: output.shape(),
+        strides: output.strides(),
+        offset: output.offset(),
+    }
+}
+
+/// Takes memory back as the callable left it.
+fn take_back(outs: &mut [Buffer], blobs: &[Vec<u8>]) -> Result<(), String> {
+    let lengths = |blobs: &[Vec<u8>]| blobs.iter().map(Vec::len).collect::<Vec<_>>();
+    let given: Vec<usize> = outs.iter().map(|out| out.memory().len()).collect();
+    if lengths(blobs) != given {
+        return Err(format!("memory of {given:?} bytes was given, {:?} bytes came back", lengths(blobs)));
+    }
+    for (out, blob) in outs.iter_mut().zip(blobs) {
+        out.memory_mut().copy_from_slice(blob);
+    }
+    Ok(())
+}
+
 fn returned(outputs: Vec<Output>, blobs: &[Vec<u8>]) -> Result<NamedTensors, String> {
     fault!("callable.decode", "injected".to_string(), tensors(outputs, blobs))
 }
@@ -197,34 +173,4 @@ fn tensors(outputs: Vec<Output>, blobs: &[Vec<u8>]) -> Result<NamedTensors, Stri
         named.push((output.name, tensor));
     }
     Ok(named)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn accepted(names: &[&str], required: usize, any: bool, any_positional: bool) -> Accepted {
-        let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
-        Accepted { required: names[..required].to_vec(), names, any, any_positional }
-    }
-
-    #[test]
-    fn inputs_go_where_the_signature_has_room_for_them() {
-        let style = |accepted: Accepted, inputs: &[&str]| accepted.style_for(inputs);
-        // def f(a, b, axis=-1)
-        assert_eq!(style(accepted(&["a", "b", "axis"], 2, false, false), &["a", "b"]), CallStyle::Keywords);
-        // def f(x, y)
-        assert_eq!(style(accepted(&["x", "y"], 2, false, false), &["a", "b"]), CallStyle::Positional);
-        // def f(**kwargs), def f(a, **kwargs), def f(x, **kwargs)
-        assert_eq!(style(accepted(&[], 0, true, false), &["a"]), CallStyle::Keywords);
-        assert_eq!(style(accepted(&["a"], 1, true, false), &["a", "b"]), CallStyle::Keywords);
-        assert_eq!(style(accepted(&["x"], 1, true, false), &["a"]), CallStyle::Positional);
-        // def f(*args, **kwargs)
-        assert_eq!(style(accepted(&[], 0, true, true), &["a"]), CallStyle::Positional);
-        // def f(tensors), def f(inputs), def f(x), def f(x, *rest)
-        assert_eq!(style(accepted(&["tensors"], 1, false, false), &["a", "b"]), CallStyle::Dictionary);
-        assert_eq!(style(accepted(&["inputs"], 1, false, false), &["a"]), CallStyle::Dictionary);
-        assert_eq!(style(accepted(&["x"], 1, false, false), &["a"]), CallStyle::Positional);
-        assert_eq!(style(accepted(&["x"], 1, false, true), &["a", "b"]), CallStyle::Positional);
-    }
 }

@@ -5,6 +5,7 @@
 //! every worker are compared with cold runs to the bit, and a script that differs stays cold. A callable is a
 //! function that always runs in a worker and is given real arrays.
 
+mod accepted;
 mod callable;
 mod cold;
 mod document;
@@ -20,10 +21,12 @@ mod worker;
 
 use std::time::Duration;
 
+use gpuemu_engine::runner::Buffer;
 use gpuemu_tensor::Tensor;
 use serde_json::{Map, Value};
 
-pub use callable::{Accepted, CallStyle, Callable};
+pub use accepted::{Accepted, CallStyle};
+pub use callable::Callable;
 pub use cold::ColdScript;
 pub use error::{ExecutorError, with_stderr};
 pub use gpuemu_process::{adopt_orphans, end_all, is_ending};
@@ -51,11 +54,13 @@ pub trait Program: Send {
     /// The end of what the last call wrote to stderr, where what it returned turns out to be wrong.
     fn stderr(&mut self) -> String;
 
-    /// Calls it, and says what it did to memory. A process that is given documents has no memory to watch.
+    /// Calls it, and says what it did to memory. Where the watch has a keyword for outputs, it writes into these, and
+    /// none come back. A process that is given documents has no memory to watch.
     fn call_watched(
         &mut self,
         arguments: &Arguments<'_>,
         _watch: &Watch,
+        _outputs: &mut [Buffer],
     ) -> Result<(NamedTensors, Vec<Seen>), ExecutorError> {
         self.call(arguments).map(|outputs| (outputs, Vec::new()))
     }

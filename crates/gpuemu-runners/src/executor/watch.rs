@@ -16,6 +16,8 @@ pub struct Watch {
     pub in_place: Vec<String>,
     /// Bytes of each output that is expected.
     pub output_bytes: Vec<usize>,
+    /// The keyword by which it is given memory for its outputs; without one it returns them.
+    pub out: Option<String>,
     /// Whether the inputs replace those of the last call that was watched, at the same addresses. Otherwise they lie
     /// where those of the last such calls did not.
     pub refill: bool,

@@ -15,7 +15,7 @@ use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::callable::{Accepted, CallStyle};
+use super::accepted::{Accepted, CallStyle};
 use super::frame::{self, FrameError};
 use super::process::Deadline;
 use super::tail::Tail;
@@ -29,6 +29,7 @@ const WORKER: &str = concat!(
     include_str!("worker/loaded_files.py"),
     include_str!("worker/scripts.py"),
     include_str!("worker/arrays.py"),
+    include_str!("../../../../python/gpuemu/_runs/signature.py"),
     include_str!("../../../../python/gpuemu/_runs/watched_memory.py"),
     include_str!("../../../../python/gpuemu/_launches/watched_kernel.py"),
     include_str!("worker/callables.py"),
@@ -82,10 +83,11 @@ pub(super) enum Request<'a> {
         framework: Framework,
         launches: Option<&'a str>,
     },
-    /// Its blobs are the storages of the inputs.
+    /// Its blobs are the storages of the inputs, and the memory that outputs are to be written into.
     RunCallable {
         style: CallStyle,
         inputs: Vec<View<'a>>,
+        outs: Vec<View<'a>>,
         parameters: Map<String, Value>,
         watch: Option<&'a Watch>,
     },
@@ -95,7 +97,7 @@ pub(super) enum Request<'a> {
     },
 }
 
-/// An input: a view of its storage, strides and offset in elements.
+/// An input, or memory for an output: a view of its storage, strides and offset in elements.
 #[derive(Serialize)]
 pub(super) struct View<'a> {
     pub name: &'a str,
@@ -114,7 +116,7 @@ pub(super) enum Answer {
     Accepts(Accepted),
     /// Its blob is what was printed.
     Printed,
-    /// Its blobs are the outputs.
+    /// Its blobs are the outputs, or the memory that they were written into.
     Returned {
         outputs: Vec<Output>,
         seen: Vec<Seen>,

@@ -4,6 +4,7 @@
 mod callables;
 mod memory;
 mod misbehaviour;
+mod outputs;
 mod pool;
 mod project;
 mod scripts;

@@ -46,7 +46,7 @@ fn inputs(values: [f64; 2]) -> NamedTensors {
 fn watched(callable: &mut Callable, inputs: &[(String, Tensor)], poison: u8, refill: bool) -> Watched {
     let bytes = inputs.first().map_or(0, |(_, tensor)| tensor.len() * tensor.dtype().size());
     let watch = Watch { poison, output_bytes: vec![bytes, bytes], refill, ..Watch::default() };
-    callable.call_watched(&Arguments { inputs, parameters: &Map::new(), timeout: PATIENCE }, &watch)
+    callable.call_watched(&Arguments { inputs, parameters: &Map::new(), timeout: PATIENCE }, &watch, &mut [])
 }
 
 type Watched = Result<(NamedTensors, Vec<Seen>), ExecutorError>;
@@ -102,8 +102,8 @@ fn what_is_written_in_place_is_read_off_the_input() {
         let mut callable = project.callable(&pool, &format!("ops:{name}")).unwrap();
         let outputs = outputs.iter().map(ToString::to_string).collect();
         let watch = Watch { outputs, in_place: vec!["x".to_string()], ..Watch::default() };
-        let (outputs, _) = callable
-            .call_watched(&Arguments { inputs: &inputs, parameters: &Map::new(), timeout: PATIENCE }, &watch)?;
+        let arguments = Arguments { inputs: &inputs, parameters: &Map::new(), timeout: PATIENCE };
+        let (outputs, _) = callable.call_watched(&arguments, &watch, &mut [])?;
         Ok::<_, ExecutorError>(outputs.into_iter().map(|(name, tensor)| (name, tensor.to_f64())).collect::<Vec<_>>())
     };
     let x = |values: [f64; 2]| ("x".to_string(), values.to_vec());

@@ -77,7 +77,7 @@ fn rates_are_printed() {
     let warm = rate(&mut project.warm(&pool, MATMUL), 5000);
     let mut ops = project.callable(&pool, "ops").unwrap();
     let callable = rate(&mut ops, 5000);
-    let watched = rate_of(5000, &mut || assert!(ops.call_watched(&arguments, &watch).unwrap().1.is_empty()));
+    let watched = rate_of(5000, &mut || assert!(ops.call_watched(&arguments, &watch, &mut []).unwrap().1.is_empty()));
     eprintln!(
         "16x16 matmul, calls per second: script cold {cold:.1}, script warm {warm:.0}, callable {callable:.0}, \
          watched {watched:.0}"

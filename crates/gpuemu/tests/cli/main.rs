@@ -32,6 +32,7 @@ mod launches;
 mod malformed;
 mod memory;
 mod ops;
+mod outputs;
 mod page;
 mod pages;
 mod picture;

@@ -1,7 +1,6 @@
 """Functions of a project: found, described, called and watched."""
 
 import importlib
-import inspect
 import json
 import sys
 from contextlib import AbstractContextManager, nullcontext
@@ -12,6 +11,7 @@ if TYPE_CHECKING:
     from messages import Answer, Blobs, clean, traceback_text
 
     from gpuemu._launches.watched_kernel import WatchedKernel
+    from gpuemu._runs.signature import accepted
     from gpuemu._runs.watched_memory import WatchedMemory
 
 
@@ -88,40 +88,21 @@ class Callable:
 
     def accepted(self) -> dict[str, Any]:
         """Describe what the function can be given."""
-        answer: dict[str, Any] = {
-            "is": "accepts",
-            "names": [],
-            "any": False,
-            "required": [],
-            "any_positional": False,
-        }
-        try:
-            parameters = inspect.signature(self.function).parameters.values()
-        except (TypeError, ValueError):
-            # Written in C, and silent about it: arguments can only be tried in order.
-            answer["any_positional"] = True
-            return answer
-        for parameter in parameters:
-            if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-                answer["names"].append(parameter.name)
-            if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-                if parameter.default is parameter.empty:
-                    answer["required"].append(parameter.name)
-            elif parameter.kind is parameter.VAR_KEYWORD:
-                answer["any"] = True
-            elif parameter.kind is parameter.VAR_POSITIONAL:
-                answer["any_positional"] = True
-        return answer
+        return {"is": "accepts", **accepted(self.function, self.arrays.share_storages)}
 
     def run(self, request: dict[str, Any], blobs: Blobs) -> Answer:
         """Call the function. A call that is watched must return exact arrays, and what it did is reported."""
-        views, watch = request["inputs"], request["watch"]
+        views, outs, watch = request["inputs"], request["outs"], request["watch"]
+        blobs, memories = blobs[: len(views)], blobs[len(views) :]
         self.arrays.prepare(views)
         make = self.arrays.make
         if watch:
             blobs = self.memory.place(blobs, watch["refill"])
         inputs = {view["name"]: make(view, blob) for view, blob in zip(views, blobs, strict=True)}
         keywords = request["parameters"]
+        if outs:
+            made = [make(view, memory) for view, memory in zip(outs, memories, strict=True)]
+            keywords[watch["out"]] = self.memory.out_argument(made)
         if watch:
             self.memory.poison(watch["poison"], watch["output_bytes"])
         if self.kernel:
@@ -140,6 +121,8 @@ class Callable:
                     return {"is": "raised", "text": text}, []
                 # What the machine saw tells more than what became of it.
                 return {"is": "returned", "outputs": [], "seen": self.launched(launches), "raised": text}, []
+        if outs:
+            return self.written(result, request, blobs, memories, launches)
         placed = watch["in_place"] if watch and self.memory.shared else []
         if result is None and (not placed or set(placed) != set(watch["outputs"])):
             return {"is": "no_array", "text": "it returned None, not an array or arrays"}, []
@@ -156,15 +139,40 @@ class Callable:
                 described.append({"name": name, "dtype": dtype, "shape": list(array.shape)})
         except Exception as error:
             return {"is": "no_array", "text": clean(f"its result cannot be read: {error}")}, []
-        seen = []
-        if watch:
-            seen = self.memory.modified(views, blobs)
-            names = [view["name"] for view in views]
-            seen += self.memory.seen(list(zip(names, blobs, strict=True)), outputs)
-        if watch and self.kernel:
-            seen += self.kernel.seen(watch["output_bytes"])
+        seen = self.seen(request, blobs, outputs) if watch else []
         seen += self.launched(launches)
         return {"is": "returned", "outputs": described, "seen": seen}, [data for _, _, data in outputs]
+
+    def written(
+        self, result: Any, request: dict[str, Any], blobs: Blobs, memories: Blobs, launches: list[str]
+    ) -> Answer:
+        """Answer with the memory that the function was given for its outputs, as it left it."""
+        try:
+            returned = [] if result is None else self.named(result, exact=True)
+            for name, value in returned:
+                if not self.arrays.is_exact(value):
+                    self.arrays.refuse(name, value)
+            arrays = [self.arrays.to_numpy(name, value)[1] for name, value in returned]
+        except Exception as error:
+            return {"is": "no_array", "text": clean(f"its result cannot be read: {error}")}, []
+        strays = self.memory.strays(arrays, memories, request["watch"]["out"])
+        if strays is not None:
+            return {"is": "no_array", "text": f"it {strays}"}, []
+        # Nothing of the function's own came back.
+        seen = self.seen(request, blobs, []) + self.launched(launches)
+        return {"is": "returned", "outputs": [], "seen": seen}, memories
+
+    def seen(
+        self, request: dict[str, Any], blobs: Blobs, outputs: list[tuple[str, Any, bytes]]
+    ) -> list[dict[str, Any]]:
+        """Return what the call did to memory, and whether it did without its kernel."""
+        views = request["inputs"]
+        seen = self.memory.modified(views, blobs)
+        names = [view["name"] for view in views]
+        seen += self.memory.seen(list(zip(names, blobs, strict=True)), outputs)
+        if self.kernel:
+            seen += self.kernel.seen(request["watch"]["output_bytes"])
+        return seen
 
     @staticmethod
     def launched(launches: list[str]) -> list[dict[str, Any]]:
