@@ -36,20 +36,6 @@ BY_PROCESS = {
     "matmul_planned_by_dtype_wrong": "its plans are those of `rmsnorm_planned_by_dtype` if both are called",
 }
 
-_OUT = "workers call a function that takes `out=` without it, and report that the argument is missing"
-# Bugs of `gpuemu test`, which says something else than the other doors. Whoever mends one removes its lines.
-NOT_YET = {
-    "reciprocal_last_element_unwritten_right": _OUT,
-    "reciprocal_last_element_unwritten_wrong": _OUT,
-    "without_tail": _OUT,
-    "past_the_end": _OUT,
-    "ignores_out": _OUT,
-    "returns_other_than_out": _OUT,
-    "returns_out": _OUT,
-    "fills_out": _OUT,
-    "writes_behind": "workers lay out inputs without guard bands, so that a store past the end of one passes",
-}
-
 
 def verdicts(said: Said) -> dict[str, Any]:
     """Return the verdict on each op."""
@@ -90,11 +76,8 @@ def test_every_door_says_the_same(
     doors = said_by_all(folder, daemon_home)
     assert [set(said) for said in doors.values()] == [set(ops_of(folder))] * len(doors)
     found = differences(doors)
-    unknown = [text for name, text in found.items() if name not in NOT_YET]
-    assert not unknown, "\n".join(unknown)
+    assert not found, "\n".join(found.values())
     judged = verdicts(doors["gpuemu.check"])
-    mended = NOT_YET.keys() & judged.keys() - found.keys()
-    assert not mended, f"every door says the same of {', '.join(sorted(mended))}: take them out of NOT_YET"
     assert set(judged.values()) == expected
     assert {judged[name] for name in BY_PROCESS.keys() & judged.keys()} <= {"failed"}
     assert {status for name, status in judged.items() if name.endswith("_right")} <= {"passed"}
@@ -107,4 +90,4 @@ def test_every_exception_names_a_function(tmp_path: Path, runner: None) -> None:
         folder = tmp_path / project.__name__
         folder.mkdir()
         known |= ops_of(project(folder)).keys()
-    assert known >= BY_PROCESS.keys() | NOT_YET.keys()
+    assert known >= BY_PROCESS.keys()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gpuemu_engine::oracle::memory::input_overwritten;
+use gpuemu_engine::oracle::memory::{input_overwritten, out_of_bounds};
 use gpuemu_engine::runner::{Invocation, Placement, Runner, RunnerDescription, RunnerError, RunnerKind};
 use gpuemu_engine::schema::{Parameters, Scalar};
 use gpuemu_engine::verdict::{BugClass, Check, Finding};
@@ -175,6 +175,11 @@ fn finding(
         Seen::InputModified { input, elements, first } => {
             let total = invocation.input(&input).map_or(0, |buffer| buffer.shape().iter().product());
             (!names.contains(&input)).then(|| input_overwritten(&input, total, elements, first))
+        }
+        Seen::OutOfBounds { input, damage } => {
+            let buffer = invocation.input(&input)?;
+            let elements = buffer.shape().iter().product();
+            Some(out_of_bounds(&input, elements, buffer.dtype().size(), damage))
         }
         Seen::Aliasing { output, input } => {
             let name = name_in_op(output);

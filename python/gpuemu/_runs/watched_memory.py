@@ -17,6 +17,9 @@ MOST_POISONED_BYTES = 1 << 25
 MOST_WATCHED_BYTES = 1 << 24
 # Calls whose outputs are: memory may be used in turns.
 WATCHED_CALLS = 3
+# On each side of an input: a store outside of it leaves a mark there. As in the engine's own buffers.
+GUARD_BYTES = 256
+GUARD = b"\xc3" * GUARD_BYTES
 
 
 class WatchedMemory:
@@ -31,7 +34,7 @@ class WatchedMemory:
         """Start anew, as if there had been no call."""
         self.kept: list[list[bytearray]] = []
         self.spare: list[list[bytearray]] = []
-        self.pristine: list[Any] = []
+        self.guarded: list[tuple[bytearray, bytes]] = []
         self.returned: list[list[tuple[str, Any, bytes]]] = []
 
     def place(self, blobs: list[Any], refill: bool) -> list[Any]:
@@ -39,21 +42,21 @@ class WatchedMemory:
         if not self.shared:
             # Frameworks that copy may still look at storages that they were given before.
             return blobs
-        lengths = [len(blob) for blob in blobs]
+        # Copies, because to copy and to compare takes less time than two hashes.
+        pristine = [b"".join((GUARD, blob, GUARD)) for blob in blobs]
         source = self.kept if refill and self.kept else self.spare
-        if source and [len(storage) for storage in source[-1]] == lengths:
+        if source and [len(storage) for storage in source[-1]] == [len(data) for data in pristine]:
             storages = source.pop()
-            for storage, blob in zip(storages, blobs, strict=True):
-                memoryview(storage)[:] = blob
-            self.pristine = blobs
+            for storage, data in zip(storages, pristine, strict=True):
+                memoryview(storage)[:] = data
         else:
-            # Copies, because to copy and to compare takes less time than two hashes.
-            storages, self.pristine = blobs, [bytes(blob) for blob in blobs]
+            storages = [bytearray(data) for data in pristine]
+        self.guarded = list(zip(storages, pristine, strict=True))
         self.kept.append(storages)
         while len(self.kept) > KEPT_CALLS or (len(self.kept) > 1 and self.kept_bytes() > MOST_KEPT_BYTES):
             # Not freed, because new pages take longer to get than these to fill.
             self.spare = [self.kept.pop(0)]
-        return storages
+        return [memoryview(storage)[GUARD_BYTES:-GUARD_BYTES] for storage in storages]
 
     def kept_bytes(self) -> int:
         """Return how much memory is kept from being used again."""
@@ -106,20 +109,25 @@ class WatchedMemory:
         self.returned = [*self.returned[1 - WATCHED_CALLS :], kept]
         return found
 
-    def modified(self, views: list[dict[str, Any]], storages: list[Any]) -> list[dict[str, Any]]:
-        """Return the inputs whose storages changed, with the elements that did."""
+    def modified(self, views: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the inputs whose storages changed, with the elements that did, and stores outside of them."""
         found: list[dict[str, Any]] = []
-        if not self.shared:
-            return found
-        for view, storage, before in zip(views, storages, self.pristine, strict=True):
+        for view, (storage, before) in zip(views, self.guarded, strict=False):
             if storage == before:
                 continue
             changed = self.bytes_of(storage) != self.bytes_of(before)
-            changed = changed.reshape(-1, view["element_bytes"]).any(axis=1)
-            elements, first = int(changed.sum()), int(changed.argmax())
-            entry = {"check": "input_modified", "input": view["name"], "elements": elements, "first": first}
-            found.append(entry)
-        self.pristine = []
+            inside = changed[GUARD_BYTES:-GUARD_BYTES].reshape(-1, view["element_bytes"]).any(axis=1)
+            if inside.any():
+                elements, first = int(inside.sum()), int(inside.argmax())
+                entry = {"check": "input_modified", "input": view["name"], "elements": elements, "first": first}
+                found.append(entry)
+            ahead, behind = changed[GUARD_BYTES - 1 :: -1], changed[-GUARD_BYTES:]
+            nearest = behind if behind.any() else ahead
+            if nearest.any():
+                entry = {"check": "out_of_bounds", "input": view["name"], "after": nearest is behind}
+                entry |= {"distance": int(nearest.argmax()), "bytes": int(ahead.sum() + behind.sum())}
+                found.append(entry)
+        self.guarded = []
         return found
 
     def strays(self, returned: list[Any], storages: list[Any], keyword: str) -> str | None:

@@ -3,7 +3,7 @@
 use super::judge::Prepared;
 use gpuemu_tensor::Tensor;
 
-use crate::runner::{Buffer, Invocation, RunnerDescription};
+use crate::runner::{Buffer, GuardDamage, Invocation, RunnerDescription};
 use crate::verdict::{BugClass, Check, Finding};
 
 /// What outputs hold before the first run: NaN in every float format.
@@ -103,7 +103,8 @@ pub fn input_overwritten(input: &str, elements: usize, changed: usize, first: us
     }
 }
 
-fn out_of_bounds(tensor: &str, elements: usize, size: usize, damage: crate::runner::GuardDamage) -> Finding {
+/// The finding on stores outside of a tensor of so many elements of a size.
+pub fn out_of_bounds(tensor: &str, elements: usize, size: usize, damage: GuardDamage) -> Finding {
     let side = if damage.after { "after the end" } else { "before the start" };
     Finding {
         check: Check::OutOfBounds,

@@ -3,6 +3,7 @@
 use gpuemu_tensor::storage::ALIGNMENT;
 use gpuemu_tensor::tensor::contiguous_strides;
 use gpuemu_tensor::{DType, Storage, Tensor, TensorError};
+use serde::Deserialize;
 
 /// Bytes of guard on each side of a buffer.
 pub const GUARD_BYTES: usize = 4 * ALIGNMENT;
@@ -10,7 +11,7 @@ pub const GUARD_BYTES: usize = 4 * ALIGNMENT;
 const GUARD_FILL: u8 = 0xc3;
 
 /// Where a guard band was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct GuardDamage {
     /// Whether the band after the data was hit, rather than the one before it.
     pub after: bool,

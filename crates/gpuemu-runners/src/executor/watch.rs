@@ -1,5 +1,6 @@
 //! What is looked for while a callable runs, and what was seen.
 
+use gpuemu_engine::runner::GuardDamage;
 use serde::{Deserialize, Serialize};
 
 use crate::kernels::findings::SeenLaunch;
@@ -33,6 +34,12 @@ pub enum Seen {
         /// Elements of its storage that changed.
         elements: usize,
         first: usize,
+    },
+    /// It wrote outside of an input.
+    OutOfBounds {
+        input: String,
+        #[serde(flatten)]
+        damage: GuardDamage,
     },
     /// An output lies in the memory of an input.
     Aliasing { output: String, input: String },

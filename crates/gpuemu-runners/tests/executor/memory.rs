@@ -1,6 +1,7 @@
 //! What callables do to memory, and what they return in place of arrays.
 
 use gpuemu_config::Framework;
+use gpuemu_engine::runner::GuardDamage;
 use gpuemu_runners::executor::{Arguments, Callable, ExecutorError, NamedTensors, Pool, Program, Seen, Watch};
 use gpuemu_tensor::{DType, Tensor};
 use serde_json::Map;
@@ -19,6 +20,12 @@ def spoil(x, y):
     out = x + y
     y[1:] += 1
     return out
+def behind(x, y):
+    np.lib.stride_tricks.as_strided(y, (y.size + 3,))[-2:] = 0
+    return x + y
+def ahead(x, y):
+    np.lib.stride_tricks.as_strided(x[::-1], (x.size + 1,), (-4,))[-1] = 0
+    return x + y
 def same(x, y): return x
 def part(x, y): return {"sum": x + y, "tail": y[::-1][:1]}
 def reuse(x, y):
@@ -69,6 +76,17 @@ fn what_a_callable_does_to_memory_is_seen() {
     assert_eq!(seen("right"), []);
     assert_eq!(seen("spoil"), [modified("y", 1, 1)]);
     assert_eq!(seen("same"), [aliasing("output", "x")]);
+    let outside = |input: &str, after, distance, bytes| {
+        [Seen::OutOfBounds { input: input.to_string(), damage: GuardDamage { after, distance, bytes } }]
+    };
+    assert_eq!(seen("behind"), outside("y", true, 4, 8));
+    assert_eq!(seen("ahead"), outside("x", false, 0, 4));
+    // Marks that a call left are gone before the next.
+    let mut behind = callable("behind");
+    for refill in [false, true, false] {
+        let found = watched(&mut behind, &inputs([1.0, 2.0]), 0xff, refill).unwrap().1;
+        assert_eq!(found, outside("y", true, 4, 8));
+    }
     assert_eq!(seen("part"), [aliasing("tail", "y")]);
 
     let mut reuse = callable("reuse");

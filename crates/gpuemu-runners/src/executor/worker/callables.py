@@ -167,7 +167,7 @@ class Callable:
     ) -> list[dict[str, Any]]:
         """Return what the call did to memory, and whether it did without its kernel."""
         views = request["inputs"]
-        seen = self.memory.modified(views, blobs)
+        seen = self.memory.modified(views)
         names = [view["name"] for view in views]
         seen += self.memory.seen(list(zip(names, blobs, strict=True)), outputs)
         if self.kernel:
