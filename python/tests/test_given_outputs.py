@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from test_parity import CASES, SEED, by_command_line, summary
+from parity_doors import said_by_all
 
 import gpuemu
 
@@ -103,29 +102,8 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_every_door_says_the_same(project: Path, daemon_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(project))
-    module = importlib.import_module("given_outputs")
-    doors = {
-        "gpuemu test": by_command_line(project, daemon_home),
-        "gpuemu test --no-daemon": by_command_line(project, project / "home", "--no-daemon"),
-        "gpuemu.check": {
-            name: summary(
-                gpuemu.check(
-                    name,
-                    getattr(module, name),
-                    project=project,
-                    launches=LAUNCHES.get(name),
-                    cases=CASES,
-                    seed=SEED,
-                    store=False,
-                    raises=False,
-                    minimize=False,
-                ).report.to_json()
-            )
-            for name in FOUND
-        },
-    }
+def test_every_door_says_the_same(project: Path, daemon_home: Path) -> None:
+    doors = said_by_all(project, daemon_home)
     for name, checks in FOUND.items():
         said = [json.dumps(door[name]) for door in doors.values()]
         assert len(set(said)) == 1, f"{name}:\n" + "\n".join(said)

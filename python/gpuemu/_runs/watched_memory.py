@@ -110,7 +110,7 @@ class WatchedMemory:
         return found
 
     def modified(self, views: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the inputs whose storages changed, with the elements that did, and stores outside of them."""
+        """Return the inputs whose storages changed, and where, and stores outside of them."""
         found: list[dict[str, Any]] = []
         for view, (storage, before) in zip(views, self.guarded, strict=False):
             if storage == before:
@@ -119,7 +119,12 @@ class WatchedMemory:
             inside = changed[GUARD_BYTES:-GUARD_BYTES].reshape(-1, view["element_bytes"]).any(axis=1)
             if inside.any():
                 elements, first = int(inside.sum()), int(inside.argmax())
-                entry = {"check": "input_modified", "input": view["name"], "elements": elements, "first": first}
+                entry = {
+                    "check": "input_modified",
+                    "input": view["name"],
+                    "elements": elements,
+                    "first": first,
+                }
                 found.append(entry)
             ahead, behind = changed[GUARD_BYTES - 1 :: -1], changed[-GUARD_BYTES:]
             nearest = behind if behind.any() else ahead
