@@ -78,6 +78,10 @@ def _own(signature: str, reference: str, *names: str) -> dict[str, dict[str, Any
 OPS: dict[str, dict[str, Any]] = {
     **_relus(*INPUTS, *OUTPUTS, *NO_RESULTS, *KEPT, *TAKING_OUT, *FINE),
     **_relus("relu", "launched", launches="cheating_kernels:relu_kernel"),
+    **{
+        name: {"module": f"float_environment_kernels:{name}", "op": "relu"}
+        for name in ("rounds_up", "flushes", "rounds_up_for_itself")
+    },
     "summed_in_any_order": {"module": "cheating_kernels:summed_in_any_order", "op": "sum"},
     **_own(
         "x[N] -> low[N] high[N]", "halves", "halves", "halves_by_name", "halves_swapped", "halves_misnamed"

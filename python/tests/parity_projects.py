@@ -44,8 +44,9 @@ def cheats(folder: Path) -> Path:
     from project import toml
 
     tables = [_page(folder)]
-    for source in ("cheating_kernels.py", "own_op_kernels.py", "numpy_kernels.py"):
-        shutil.copy(Path(__file__).with_name(source), folder)
+    sources = ("cheating_kernels", "own_op_kernels", "numpy_kernels", "float_environment_kernels")
+    for source in sources:
+        shutil.copy(Path(__file__).with_name(f"{source}.py"), folder)
     ops = dict(cheating_ops.OPS)
     for name in _functions(folder / "page.py"):
         ops[f"page_{name}"] = {"module": f"page:{name}", "op": "tanh"}

@@ -58,6 +58,8 @@ pub enum Check {
     Synchronisation,
     /// A call returned a result without running the kernel that is tested.
     NotLaunched,
+    /// A call left its thread rounding otherwise, or flushing subnormal numbers.
+    FloatEnvironment,
 }
 
 impl Check {
@@ -76,6 +78,7 @@ impl Check {
                 | Check::Race
                 | Check::Synchronisation
                 | Check::NotLaunched
+                | Check::FloatEnvironment
         )
     }
 
@@ -105,6 +108,7 @@ impl Check {
             Check::Race => "race",
             Check::Synchronisation => "synchronisation",
             Check::NotLaunched => "not_launched",
+            Check::FloatEnvironment => "float_environment",
         }
     }
 }
@@ -161,6 +165,8 @@ pub enum BugClass {
     Precision,
     /// Something else than the kernel computed the result.
     Fallback,
+    /// The kernel changes how everything after it computes.
+    FloatEnvironment,
     /// The kernel crashed or refused.
     Crash,
 }
@@ -190,6 +196,7 @@ impl BugClass {
             BugClass::Formula => "formula",
             BugClass::Precision => "precision",
             BugClass::Fallback => "falls back to another implementation",
+            BugClass::FloatEnvironment => "floating-point environment",
             BugClass::Crash => "crash",
         }
     }

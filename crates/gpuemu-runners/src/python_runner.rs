@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gpuemu_engine::oracle::memory::{input_overwritten, out_of_bounds};
+use gpuemu_engine::oracle::memory::{float_environment_left, input_overwritten, out_of_bounds};
 use gpuemu_engine::runner::{Invocation, Placement, Runner, RunnerDescription, RunnerError, RunnerKind};
 use gpuemu_engine::schema::{Parameters, Scalar};
 use gpuemu_engine::verdict::{BugClass, Check, Finding};
@@ -207,6 +207,7 @@ fn finding(
             );
             about_output(Check::NotLaunched, names.first().cloned().unwrap_or_default(), BugClass::Fallback, words)
         }
+        Seen::FloatEnvironment { differences } => Some(float_environment_left(&differences)),
         // Told before the outputs were looked at.
         Seen::Launch(_) | Seen::Raised { .. } => None,
     }

@@ -373,7 +373,7 @@ fn replay_one(
 }
 
 /// The checks in the order in which they are made.
-const ORDER: [Check; 23] = [
+const ORDER: [Check; 24] = [
     Check::Runner,
     Check::Shape,
     Check::Dtype,
@@ -397,6 +397,7 @@ const ORDER: [Check; 23] = [
     Check::LaterCalls,
     Check::Metamorphic,
     Check::NotLaunched,
+    Check::FloatEnvironment,
 ];
 
 /// What each check said.

@@ -5,6 +5,7 @@
 compile_error!("tensor bytes are little-endian; big-endian targets are not supported");
 
 pub mod dtype;
+pub mod float_environment;
 pub mod float_format;
 pub mod layout;
 pub mod named;
@@ -14,6 +15,7 @@ pub mod storage;
 pub mod tensor;
 
 pub use dtype::{DType, DTypeKind};
+pub use float_environment::FloatEnvironment;
 pub use float_format::FloatFormat;
 pub use layout::Layout;
 pub use rng::Stream;

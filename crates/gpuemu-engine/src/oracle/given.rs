@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gpuemu_tensor::Tensor;
+use gpuemu_tensor::{FloatEnvironment, Tensor};
 
 use super::judge::{Prepared, Runs, blank, check_form, judge_outputs, runner_failed, settle, settle_expected};
 use super::subject::Subject;
@@ -33,6 +33,7 @@ pub(super) fn submitted_verdict(subject: &Subject, case: &CaseDescriptor) -> Ver
 /// Judges given outputs, in the order of the schema. There was one run, seen from outside: what would need
 /// a second one, or the memory of the first, is listed as not checked.
 pub fn judge_given(subject: &Subject, case: &Case, outputs: &[Tensor]) -> Verdict {
+    let _standard = FloatEnvironment::enter_standard();
     let runner = submitted();
     let mut verdict = submitted_verdict(subject, &case.descriptor);
     let prepared = Prepared::new(subject, case, &runner);

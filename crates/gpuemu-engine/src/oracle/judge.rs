@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use gpuemu_model::report::ValidationResult;
 use gpuemu_tensor::rng::escalation_seed;
-use gpuemu_tensor::{DType, Stream, Tensor};
+use gpuemu_tensor::{DType, FloatEnvironment, Stream, Tensor};
 
 use super::compare::{Comparison, Rule};
 use super::measure::measure;
@@ -83,6 +83,7 @@ impl<'a> Prepared<'a> {
 }
 
 pub fn judge(subject: &Subject, case: &Case, runner: &mut dyn Runner) -> Verdict {
+    let _standard = FloatEnvironment::enter_standard();
     judge_expected(subject, case, subject.expect(case), runner)
 }
 
@@ -94,6 +95,7 @@ pub fn judge_expected(
     expected: Result<Vec<Expectation>, OpError>,
     runner: &mut dyn Runner,
 ) -> Verdict {
+    let _standard = FloatEnvironment::enter_standard();
     let mut verdict = judge_once(subject, case, expected, runner, true);
     if verdict.failed() {
         blame_layout(subject, case, runner, &mut verdict);

@@ -121,6 +121,22 @@ pub fn out_of_bounds(tensor: &str, elements: usize, size: usize, damage: GuardDa
     }
 }
 
+/// The finding on a call after which the thread computes in another way than before.
+pub fn float_environment_left(differences: &[impl AsRef<str>]) -> Finding {
+    let words: Vec<&str> = differences.iter().map(AsRef::as_ref).collect();
+    let words = if words.is_empty() { "the standard one".to_string() } else { words.join(", ") };
+    Finding {
+        check: Check::FloatEnvironment,
+        tensor: String::new(),
+        mismatched: 0,
+        elements: 0,
+        worst: None,
+        bug_class: BugClass::FloatEnvironment,
+        places: Vec::new(),
+        explanation: format!("the kernel left another floating-point environment behind: {words}"),
+    }
+}
+
 /// Elements that hold the first poison after the first run and the second after the second.
 pub fn never_written(first: &[u8], second: &[u8], size: usize) -> Vec<usize> {
     let pairs = first.chunks_exact(size).zip(second.chunks_exact(size)).enumerate();

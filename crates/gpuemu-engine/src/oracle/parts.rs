@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use gpuemu_model::report::ValidationResult;
-use gpuemu_tensor::Tensor;
+use gpuemu_tensor::{FloatEnvironment, Tensor};
 use rayon::prelude::*;
 
 use super::given::{submitted, submitted_verdict};
@@ -58,6 +58,7 @@ pub fn judge_parts(
     descriptor: &CaseDescriptor,
     read: &ReadPart<'_>,
 ) -> Result<Option<Verdict>, String> {
+    let _standard = FloatEnvironment::enter_standard();
     let rows = descriptor.sizes.batch_count();
     let row_elements = (largest(subject.schema(), descriptor) / rows.max(1)).max(1);
     let step = (PART_ELEMENTS / row_elements).max(1);

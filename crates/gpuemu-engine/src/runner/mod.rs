@@ -7,13 +7,14 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use gpuemu_tensor::{DType, Tensor};
+use gpuemu_tensor::{DType, FloatEnvironment, Tensor};
 use serde::Serialize;
 use thiserror::Error;
 
 pub use buffer::{Buffer, GuardDamage};
 
 use crate::case::CaseDescriptor;
+use crate::oracle::memory::float_environment_left;
 use crate::schema::{Parameters, Schema, Sizes, TensorSpec};
 use crate::verdict::Finding;
 
@@ -146,9 +147,18 @@ pub trait Runner: Send {
     fn run(&mut self, invocation: &mut Invocation<'_>) -> Result<(), RunnerError>;
 }
 
-/// Runs one call; a panic of the runner is its crash, not ours.
+/// Runs one call; a panic of the runner is its crash, not ours. It computes as the caller's thread did, and what it makes
+/// of that is not how its result is judged.
 pub fn run_guarded(runner: &mut dyn Runner, invocation: &mut Invocation<'_>) -> Result<(), RunnerError> {
-    catch_unwind(AssertUnwindSafe(|| runner.run(invocation))).unwrap_or_else(|panic| {
+    let (ours, callers) = (FloatEnvironment::current(), FloatEnvironment::outside());
+    callers.set();
+    let ran = catch_unwind(AssertUnwindSafe(|| runner.run(invocation)));
+    let left = FloatEnvironment::current();
+    ours.set();
+    if left != callers {
+        invocation.findings.push(float_environment_left(&left.differences()));
+    }
+    ran.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
         Err(RunnerError::Crashed(text.unwrap_or_else(|| "panicked".to_string())))

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gpuemu_ptx::source::{PtxError, Source};
+use gpuemu_tensor::FloatEnvironment;
 
 use super::grid;
 use super::launch::{Launch, LaunchError, LaunchOptions, Outcome};
@@ -50,6 +51,8 @@ impl Program {
     }
 
     pub fn launch(&self, launch: &Launch, options: &LaunchOptions) -> Result<Outcome, LaunchError> {
+        // The chip knows nothing of the thread that launches.
+        let _standard = FloatEnvironment::enter_standard();
         let wanted = decode_options(options.tensor_core, options.approximation);
         if wanted == self.options {
             return grid::run(&self.default, launch, options);

@@ -17,6 +17,7 @@ use gpuemu_engine::{Case, Verdict};
 use gpuemu_model::finding::{BugClass, Outcome};
 use gpuemu_model::report::OpReport;
 use gpuemu_process::fault;
+use gpuemu_tensor::FloatEnvironment;
 
 use crate::configured_op::ConfiguredOp;
 use crate::result::{Context, complete};
@@ -35,7 +36,17 @@ pub fn run_cases(
     sink: &mut dyn Sink,
 ) -> OpReport {
     let started = Instant::now();
-    let tally = Tally::new(&op.name, &op.warnings);
+    let _standard = FloatEnvironment::enter_standard();
+    let mut warnings = op.warnings.clone();
+    let differences = FloatEnvironment::outside().differences();
+    if !differences.is_empty() {
+        warnings.push(format!(
+            "this thread's floating-point environment was changed before the run ({}): the op runs in it, and is judged \
+             in the standard one",
+            differences.join(", ")
+        ));
+    }
+    let tally = Tally::new(&op.name, &warnings);
     let tally = if plan.shard.is_some() { tally.keep_part() } else { tally };
     let mut cases = Cases { op, runner, plan, context, sink, tally, passed: None, explained: false, stopped: false };
     // Why it ended early is in the tally.

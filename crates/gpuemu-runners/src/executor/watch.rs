@@ -50,6 +50,8 @@ pub enum Seen {
         /// What the kernel raised, if it was called at all.
         error: Option<String>,
     },
+    /// It left its thread computing in another way than before.
+    FloatEnvironment { differences: Vec<String> },
     /// It raised, after what was seen before this.
     Raised { text: String },
     /// It launched a kernel in the PTX machine.

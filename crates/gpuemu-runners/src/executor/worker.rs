@@ -32,6 +32,7 @@ const WORKER: &str = concat!(
     include_str!("../../../../python/gpuemu/_runs/signature.py"),
     include_str!("../../../../python/gpuemu/_runs/watched_memory.py"),
     include_str!("../../../../python/gpuemu/_launches/watched_kernel.py"),
+    include_str!("worker/float_environment.py"),
     include_str!("worker/callables.py"),
     include_str!("worker/worker.py"),
 );

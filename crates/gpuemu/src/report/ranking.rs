@@ -42,7 +42,8 @@ fn gravity(check: Check) -> u8 {
         | Check::Aliasing
         | Check::Race
         | Check::Synchronisation
-        | Check::Uninitialised => 0,
+        | Check::Uninitialised
+        | Check::FloatEnvironment => 0,
         // The result is not that of this call.
         Check::NotLaunched | Check::StaleResult | Check::LaterCalls | Check::NotWritten | Check::Nondeterministic => 1,
         // A wrong result.

@@ -195,5 +195,9 @@ fn words(check: Check) -> (&'static str, &'static str) {
             "A result was returned without running the kernel that is tested.",
             "Something else computed it: a fallback hides the kernel.",
         ),
+        Check::FloatEnvironment => (
+            "A call left its thread with another direction of rounding, or flushing subnormal numbers.",
+            "Whatever the thread computes afterwards comes out differently. Set it back before returning.",
+        ),
     }
 }

@@ -83,8 +83,9 @@ stale_result         passed
 later_calls          not checked  only a run repeats a case
 metamorphic          not checked  the op declares no properties
 not_launched         not checked  the op has no `launches`
-1/23  runner               passed
-2/23  shape                passed
+float_environment    passed
+1/24  runner               passed
+2/24  shape                passed
 x float32 [2, 4]
 [[-1.0 -1.0 -1.0 -1.0]
  [ 0.0  0.0 -1.0  0.0]]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from arrays import Arrays, LoadError
+    from float_environment import float_environment
     from messages import Answer, Blobs, clean, traceback_text
 
     from gpuemu._launches.watched_kernel import WatchedKernel
@@ -40,6 +41,8 @@ class Callable:
             self.kernel.put_in_place()
         self.function = self.find(module, [name] if name else [op, "run"])
         self.memory = WatchedMemory(self.arrays.numpy, self.arrays.share_storages)
+        # What importing it changed holds for all calls.
+        self.float_environment = float_environment()
 
     @staticmethod
     def module(name: str) -> Any:
@@ -172,6 +175,9 @@ class Callable:
         seen += self.memory.seen(list(zip(names, blobs, strict=True)), outputs)
         if self.kernel:
             seen += self.kernel.seen(request["watch"]["output_bytes"])
+        left = float_environment()
+        if left != self.float_environment:
+            seen.append({"check": "float_environment", "differences": left})
         return seen
 
     @staticmethod
