@@ -13,7 +13,14 @@ import gpuemu
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it is changed by the C library of Linux")
 
-OPTIONS: dict[str, Any] = {"cases": 10, "store": False, "raises": False, "minimize": False}
+OPTIONS: dict[str, Any] = {
+    "cases": 10,
+    "seed": 1,
+    "values": "regular",
+    "store": False,
+    "raises": False,
+    "minimize": False,
+}
 
 
 @pytest.fixture(autouse=True)

@@ -278,10 +278,11 @@ pub(super) fn resolve(
 ) -> Result<Config, ConfigError> {
     let source = sources.ops;
     let project = file.project.unwrap_or_default();
-    let Some(name) = project.name.filter(|name| !name.trim().is_empty()) else {
+    let name = project.name.unwrap_or_default();
+    if let Some(problem) = gpuemu_model::name::problem(&name) {
         let hint = Some("add `[project]` with `name = \"my-project\"`".to_string());
-        return Err(source.invalid(&(0..0), "the project has no name", hint));
-    };
+        return Err(source.invalid(&(0..0), format!("the project's name {problem}"), hint));
+    }
     let daemon = resolve_daemon(file.daemon.unwrap_or_default());
     let validation = resolve_validation(file.validation.unwrap_or_default(), source)?;
     let lint = file.lint.unwrap_or_default();

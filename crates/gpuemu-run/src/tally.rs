@@ -160,6 +160,13 @@ impl Tally {
             report.message = Some(format!("no case of {} could be judged: {reason}", counts.dtype));
             report.status = OpStatus::Error;
         }
+        // A few that nothing can be said of are a warning. Where they are most, the others are no evidence for the op.
+        if report.status == OpStatus::Passed && 2 * report.undetermined > report.cases {
+            let (count, cases) = (report.undetermined, report.cases);
+            let reason = self.undetermined.as_deref().unwrap_or_default();
+            report.message = Some(format!("{count} of {cases} cases could not be judged: {reason}"));
+            report.status = OpStatus::Error;
+        }
         if report.failed == 0 {
             for weakness in self.strength.weaknesses() {
                 report.weak.push(weakness.dtype);

@@ -82,9 +82,10 @@ impl Service {
             false => ResultQuery { run: Some(newest.run), ..query },
         };
         let few = |limit| ResultQuery { limit, ..together.clone() };
+        // Clients may be writing: what is counted has all failures that are listed, which were written with it.
+        let failures = self.store.failures(&project.key, &few(OpReport::MOST_FAILURES))?;
         let results = self.store.result_heads(&project.key, &few(MOST_RESULTS))?;
         let shown = self.store.results(&project.key, &few(OpReport::MOST_CASES))?;
-        let failures = self.store.failures(&project.key, &few(OpReport::MOST_FAILURES))?;
         let mut report = recorded(&newest.result.op, &results, failures.len() as u64);
         report.failures = failures.into_iter().map(|failure| failure.result.result).collect();
         report.case_results = shown.iter().map(|record| summary_of(&record.result)).collect();

@@ -139,6 +139,20 @@ fn nan_and_infinity_fail_unless_they_are_not_checked() {
     run(&project, &["test"], 0);
 }
 
+/// Where the reference has NaN itself, an output of nothing but NaN is right: that is no evidence for the rest.
+#[test]
+fn an_output_of_nothing_that_is_checked_is_no_pass() {
+    let op = "name = \"relu\"\nmodule = \"code\"\n";
+    let code = "import numpy as np\n\n\ndef relu(input):\n    return np.full(input.shape, np.nan, input.dtype)\n";
+    let Some(project) = project(op, &[("code.py", code)]) else { return };
+    project.replace("gpuemu.toml", "[validation]\n", "[validation]\ncheck_nan = false\n");
+    let report = run(&project, &["test"], 2);
+    assert_eq!((&report["status"], &report["failed"]), (&"error".into(), &0.into()));
+    assert!(report["passed"].as_u64() > Some(0), "some cases have NaN in their reference: {report}");
+    let message = report["message"].as_str().unwrap();
+    assert!(message.contains("cases could not be judged: no element could be judged"), "{message}");
+}
+
 #[test]
 fn dims_and_shapes_decide_what_is_tried() {
     let op = "name = \"relu_rows\"\nmodule = \"code\"\nreference = \"code:run\"\nsignature = \"x[M,N] -> out[M,N]\"\ndims = { M = [3, 5], N = { min = 10, max = 12 } }\nshapes = [{ M = 3, N = 11 }, { N = 12 }]\n";
