@@ -91,7 +91,7 @@ pub fn merge(config: &Config, reports: Vec<NamedReport>) -> Result<RunReport, Me
     merged.comparison = shards.last().and_then(|(_, (_, report))| report.comparison.clone());
     for place in 0..first.ops.len() {
         let parts = shards.iter().filter_map(|(_, (_, report))| report.ops.get(place)).collect();
-        merged.ops.push(join(parts, config.policies.warn_threshold));
+        merged.ops.push(join(parts, config));
     }
     merged.warnings.extend(expected::apply(config, &mut merged.ops));
     merged.passed = merged.conclusion() == Conclusion::Passed;
@@ -176,7 +176,7 @@ fn refuse_other_cases(shards: &[(RunPart, NamedReport)], place: usize, op: &str)
 }
 
 /// One op: its cases added up again, in the order that they have in the whole run.
-fn join(reports: Vec<&OpReport>, warn_threshold: f64) -> OpReport {
+fn join(reports: Vec<&OpReport>, config: &Config) -> OpReport {
     let parts: Option<Vec<(&OpReport, &OpPart)>> =
         reports.iter().map(|report| report.part.as_ref().map(|part| (*report, part))).collect();
     let (Some(parts), Some(first)) = (parts, reports.first()) else {
@@ -185,6 +185,7 @@ fn join(reports: Vec<&OpReport>, warn_threshold: f64) -> OpReport {
         return broken.map_or_else(|| OpReport::blank(""), |report| (*report).clone());
     };
     let mut tally = Tally::new(&first.op, parts.first().map_or(&[], |(_, part)| &part.warnings));
+    tally.forgives = !config.validation.check_nan || !config.validation.check_inf;
     let mut cases: Vec<JoinedCase<'_>> = parts.iter().flat_map(|(report, part)| cases_of(report, part)).collect();
     cases.sort_by_key(|case| case.facts.index);
     for case in cases {
@@ -193,7 +194,7 @@ fn join(reports: Vec<&OpReport>, warn_threshold: f64) -> OpReport {
     if let Some(stopped) = parts.iter().find_map(|(_, part)| part.stopped.clone()) {
         tally.end(stopped);
     }
-    let mut joined = tally.conclude(warn_threshold);
+    let mut joined = tally.conclude(config.policies.warn_threshold);
     (joined.line, joined.runner, joined.reference) = (first.line, first.runner.clone(), first.reference.clone());
     joined.sources.clone_from(&first.sources);
     joined.planned = reports.iter().map(|report| report.planned).sum();

@@ -17,6 +17,8 @@ pub struct Tally {
     /// What is known so far; what a verdict does not say is the caller's to fill in.
     pub report: OpReport,
     strength: Strength,
+    /// Whether the project leaves NaN or infinity unchecked.
+    pub forgives: bool,
     /// Why the first case that could not be judged could not be.
     undetermined: Option<String>,
     /// Cases that the op's kernel does not cover, and the first of them.
@@ -33,6 +35,7 @@ impl Tally {
         Self {
             report: OpReport { warnings: warnings.to_vec(), ..OpReport::blank(op) },
             strength: Strength::default(),
+            forgives: false,
             undetermined: None,
             left_out: (0, None),
             within_bound: (0, 0),
@@ -160,11 +163,13 @@ impl Tally {
             report.message = Some(format!("no case of {} could be judged: {reason}", counts.dtype));
             report.status = OpStatus::Error;
         }
-        // A few that nothing can be said of are a warning. Where they are most, the others are no evidence for the op.
-        if report.status == OpStatus::Passed && 2 * report.undetermined > report.cases {
+        // Where most of an output is not looked at, the cases that happen to have nothing else are no evidence.
+        if self.forgives && report.status == OpStatus::Passed && 2 * report.undetermined > report.cases {
             let (count, cases) = (report.undetermined, report.cases);
             let reason = self.undetermined.as_deref().unwrap_or_default();
-            report.message = Some(format!("{count} of {cases} cases could not be judged: {reason}"));
+            report.message = Some(format!(
+                "{count} of {cases} cases could not be judged: {reason}, with check_nan or check_inf off"
+            ));
             report.status = OpStatus::Error;
         }
         if report.failed == 0 {

@@ -10,6 +10,7 @@ mod plan;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use gpuemu_engine::oracle::compare::Forgiven;
 use gpuemu_engine::oracle::state::repeat;
 use gpuemu_engine::oracle::{judge, judge_expected};
 use gpuemu_engine::runner::Runner;
@@ -47,7 +48,8 @@ pub fn run_cases(
         ));
     }
     let tally = Tally::new(&op.name, &warnings);
-    let tally = if plan.shard.is_some() { tally.keep_part() } else { tally };
+    let mut tally = if plan.shard.is_some() { tally.keep_part() } else { tally };
+    tally.forgives = op.subject.forgiven != Forgiven::default();
     let mut cases = Cases { op, runner, plan, context, sink, tally, passed: None, explained: false, stopped: false };
     // Why it ended early is in the tally.
     let _ = each_case(&op.subject, &op.sampler, plan, |drawn| cases.step(drawn));
