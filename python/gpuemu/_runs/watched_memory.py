@@ -110,7 +110,7 @@ class WatchedMemory:
         return found
 
     def modified(self, views: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return the inputs whose storages changed, and where, and stores outside of them."""
+        """Return the inputs that changed, with the elements that did, and stores outside of them."""
         found: list[dict[str, Any]] = []
         for view, (storage, before) in zip(views, self.guarded, strict=False):
             if storage == before:

@@ -117,6 +117,18 @@ fn what_is_not_all_of_one_run_is_not_joined() {
         op.as_object_mut().unwrap().remove("part");
     });
     refused(&["1.json", "emptied.json"], "the report emptied.json judges op 'softmax' and lists none of its cases");
+    // One that could not be started there is no pass, and no reason to refuse the others.
+    emptied(|op| {
+        op.as_object_mut().unwrap().remove("part");
+        for count in ["planned", "cases", "passed"] {
+            op[count] = 0.into();
+        }
+        (op["status"], op["message"]) = ("error".into(), "it was not there".into());
+    });
+    let text = text_of(
+        &gpuemu(&project, &["report", "--merge", "1.json", "emptied.json"]).assert().code(2).get_output().stdout,
+    );
+    assert!(text.contains("ERROR  softmax") && text.contains("it was not there"), "{text}");
     let none = |op: &mut Value| {
         for count in ["planned", "cases", "passed"] {
             op[count] = 0.into();
@@ -124,9 +136,12 @@ fn what_is_not_all_of_one_run_is_not_joined() {
         op["part"]["cases"] = Value::Array(Vec::new());
     };
     emptied(none);
-    refused(&["1.json", "emptied.json"], "has not the cases of op 'softmax' that are those of shard");
+    refused(&["1.json", "emptied.json"], "the cases of op 'softmax' are not those of shard");
     emptied(|op| op["part"]["cases"][1] = op["part"]["cases"][0].clone());
-    refused(&["1.json", "emptied.json"], "has not the cases of op 'softmax' that are those of shard 2/2 of 9");
+    refused(
+        &["1.json", "emptied.json"],
+        "in the report emptied.json, the cases of op 'softmax' are not those of shard 2/2 of 9 cases",
+    );
     emptied(|op| op["op"] = "other\nPASS   softmax".into());
     refused(&["emptied.json"], "the name of the op \"other\\nPASS   softmax\" has the character \\u{a}");
     let files = ["report", "--merge", "1.json", "fewer.json"];
